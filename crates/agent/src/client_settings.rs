@@ -6,13 +6,11 @@ use serde_json::Value;
 
 use super::Config;
 use super::config::client::Client;
-use encamp_client::artifacts::{ArtifactConfig, ExtraPath};
 use encamp_client::config::{
-    DockerConfig, DrainOnShutdown, ExecConfig, GcConfig, MockConfig, NetworkConfig, RawExecConfig, Reserved,
-    TemplateConfig,
+    ArtifactConfig, DockerConfig, DrainOnShutdown, ExecConfig, ExtraPath, GcConfig, MockConfig, NamespaceMode,
+    NetworkConfig, RawExecConfig, Reserved, TemplateConfig,
 };
-use encamp_client::drivers::config::ConfigError;
-use encamp_client::drivers::exec::NamespaceMode;
+use encamp_client::drivers::config_block::ConfigError;
 use encamp_model::duration::parse_duration;
 use encamp_model::{ClientHostNetworkConfig, ClientHostVolumeConfig, SecretString, duration};
 
@@ -21,7 +19,6 @@ pub fn settings(config: &Config) -> encamp_client::Config {
     let c = &config.client;
     let below = |dir: std::path::PathBuf| (!dir.as_os_str().is_empty()).then_some(dir);
     encamp_client::Config {
-        task_api: None,
         template: template(c),
         dev: config.dev,
         state_dir: below(config.state_dir()),

@@ -26,8 +26,8 @@ use super::tls::{AgentTls, NewTls, TlsError};
 use super::workplace::{Workplace, WorkplaceError};
 use encamp_audit::AuditLog;
 use encamp_audit::event::NodeMeta;
-use encamp_client::Client;
 use encamp_client::servers::Servers;
+use encamp_client::{AgentServices, Client};
 use encamp_host::ids;
 use encamp_http::app::{API_VERSION, AppState, HttpSettings};
 use encamp_http::error::multi_error;
@@ -233,19 +233,17 @@ impl Agent {
         let scaled = agent.scale(&config, local.clone(), &metrics);
         let app =
             AppState::new(http_settings(&config), agent.server.clone(), local, Arc::new(control), metrics.clone());
-        match scaled {
-            Ok(Some(pools)) => app.autoscaling_by(pools),
-            Ok(None) => {}
-            Err(e) => {
-                agent.stop(None).await;
-                return Err(e.into());
+        let equipped = scaled.map_err(StartError::from).and_then(|pools| {
+            if let Some(pools) = pools {
+                app.autoscaling_by(pools);
             }
-        }
-        let audit = match open_audit(&config, &metrics) {
+            open_audit(&config, &metrics).map_err(StartError::from)
+        });
+        let audit = match equipped {
             Ok(audit) => audit,
             Err(e) => {
                 agent.stop(None).await;
-                return Err(e.into());
+                return Err(e);
             }
         };
         if let Some(audit) = &audit {
@@ -419,14 +417,14 @@ impl Parts {
                 self.servers = Some(remote.clone());
                 remote
             };
-            let settings = encamp_client::Config {
-                metrics: metrics.clone(),
+            let services = AgentServices {
+                servers,
                 task_api: Some(Arc::new(task_sockets.clone())),
                 api_reads: Some(Arc::new(task_sockets.clone())),
                 disk_reads: Some(self.disk_reads.insert(Arc::new(Agents::new(config))).clone()),
-                ..client_settings::settings(config)
+                metrics: metrics.clone(),
             };
-            self.client = Some(Client::start(settings, servers).await?);
+            self.client = Some(Client::start(client_settings::settings(config), services).await?);
         }
         Ok(())
     }

@@ -5,10 +5,10 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::dirs::AllocDir;
+use super::alloc_dir::AllocDir;
 use super::drivers::Isolation;
 use super::ranges;
-use encamp_model::{AllocNetworkStatus, AllocatedTaskResources, Allocation, Node, Task};
+use encamp_model::{AllocNetworkStatus, AllocatedPortMapping, AllocatedTaskResources, Allocation, Node, Task};
 
 /// Variables of the agent that tasks don't get unless `env.denylist` says otherwise.
 const DENIED: &str = "CONSUL_TOKEN,CONSUL_HTTP_TOKEN,CONSUL_HTTP_TOKEN_FILE,NOMAD_TOKEN,VAULT_TOKEN,*_LICENSE,\
@@ -218,26 +218,31 @@ fn built_in(input: &Input) -> BTreeMap<String, String> {
     let cores = given.map(|r| ranges::text(&r.cpu.reserved_cores)).filter(|c| !c.is_empty());
     set("NOMAD_CPU_CORES", cores.unwrap_or_else(|| " ".into()));
     for port in resources.iter().flat_map(|r| &r.shared.ports) {
-        let inside = if port.to > 0 { port.to } else { port.value };
-        set(&format!("NOMAD_IP_{}", port.label), port.host_ip.clone());
-        set(&format!("NOMAD_HOST_IP_{}", port.label), port.host_ip.clone());
-        set(&format!("NOMAD_PORT_{}", port.label), inside.to_string());
-        set(&format!("NOMAD_ALLOC_PORT_{}", port.label), inside.to_string());
-        set(&format!("NOMAD_HOST_PORT_{}", port.label), port.value.to_string());
-        let addr = address(&port.host_ip, port.value);
-        set(&format!("NOMAD_ADDR_{}", port.label), addr.clone());
-        set(&format!("NOMAD_HOST_ADDR_{}", port.label), addr);
-        let own = [&input.network.address, &input.network.address_ipv6].into_iter().find(|ip| !ip.is_empty());
-        if let Some(own) = own {
-            set(&format!("NOMAD_ALLOC_INTERFACE_{}", port.label), input.network.interface_name.clone());
-            set(&format!("NOMAD_ALLOC_IP_{}", port.label), own.clone());
-            set(&format!("NOMAD_ALLOC_ADDR_{}", port.label), address(own, inside));
-        }
+        group_port(port, input.network, &mut set);
     }
     for (name, r) in resources.iter().flat_map(|r| &r.tasks) {
         task_ports(r, (*name != task.name).then_some(name.as_str()), &mut set);
     }
     out
+}
+
+/// A port of the group, on the host and in the allocation's own network.
+fn group_port(port: &AllocatedPortMapping, network: &AllocNetworkStatus, set: &mut dyn FnMut(&str, String)) {
+    let inside = if port.to > 0 { port.to } else { port.value };
+    set(&format!("NOMAD_IP_{}", port.label), port.host_ip.clone());
+    set(&format!("NOMAD_HOST_IP_{}", port.label), port.host_ip.clone());
+    set(&format!("NOMAD_PORT_{}", port.label), inside.to_string());
+    set(&format!("NOMAD_ALLOC_PORT_{}", port.label), inside.to_string());
+    set(&format!("NOMAD_HOST_PORT_{}", port.label), port.value.to_string());
+    let addr = address(&port.host_ip, port.value);
+    set(&format!("NOMAD_ADDR_{}", port.label), addr.clone());
+    set(&format!("NOMAD_HOST_ADDR_{}", port.label), addr);
+    let own = [&network.address, &network.address_ipv6].into_iter().find(|ip| !ip.is_empty());
+    if let Some(own) = own {
+        set(&format!("NOMAD_ALLOC_INTERFACE_{}", port.label), network.interface_name.clone());
+        set(&format!("NOMAD_ALLOC_IP_{}", port.label), own.clone());
+        set(&format!("NOMAD_ALLOC_ADDR_{}", port.label), address(own, inside));
+    }
 }
 
 /// Ports of a task's own networks, the old style; `of`: the task's name, if it is another one.
@@ -269,7 +274,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use encamp_model::{AllocatedPortMapping, AllocatedResources, Job, TaskGroup};
+    use encamp_model::{AllocatedResources, Job, TaskGroup};
 
     fn build() -> TaskEnv {
         build_for(Isolation::None)

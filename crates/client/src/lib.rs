@@ -2,17 +2,18 @@
 //!
 //! [`Client`] is a running node, [`Handle`] gives access to it.
 //!
-//! - [`config`]: its settings. [`servers`]: its calls to the servers. [`types`]: its responses.
-//! - [`agent`]: its loops. [`runner`]: allocations and their tasks. [`handle`]: requests to it.
+//! - [`config`]: its settings. [`agent_services`]: what the agent does for it. [`servers`]: its calls to the servers.
+//!   [`responses`]: its responses.
+//! - [`agent`]: its loops. [`runner`]: allocations and their tasks. [`node_handle`]: requests to it.
 //! - [`policy`]: decisions without a runtime. [`events`]: task events and states. [`mod@env`]: environments of tasks.
-//! - [`drivers`]: task drivers. [`directory`], [`dirs`], [`files`], [`logs`]: files of tasks. [`disk`]: disks that
-//!   move to other nodes. [`processes`], [`cgroups`],
-//!   [`netns`]: processes of tasks. `users`: their users.
+//! - [`drivers`]: task drivers. [`directory`], [`alloc_dir`], [`alloc_files`], [`logs`]: files of tasks. [`disk`]:
+//!   disks that move to other nodes. [`processes`], [`cgroups`], [`netns`]: processes of tasks. `users`: their users.
 //! - [`artifacts`]: downloads before tasks start. [`services`]: services and their checks. [`task_api`]: the HTTP API
 //!   for tasks. [`templates`]: templates of tasks.
 //! - `host_volumes`: plugins of dynamic host volumes. `csi`: storage plugins. [`network`]: networks of allocations and
 //!   their plugins. `programs`: runs of plugins.
-//! - [`fingerprint`]: properties of the host. [`store`]: persisted state. [`clock`], [`ranges`], `hex`: helpers.
+//! - [`fingerprint`]: properties of the host. [`mounts`]: its mounted file systems. [`store`]: persisted state.
+//!   [`clock`], [`ranges`], `hex`: helpers.
 //!
 //! **May use** `encamp_csi`, `encamp_model`, `encamp_telemetry`, `encamp_template`; calls to the servers go through the
 //! trait [`Servers`], reads of templates through [`templates::ApiReads`], reads of disks of other nodes through
@@ -22,30 +23,33 @@
 #![warn(missing_docs)]
 
 pub mod agent;
+pub mod agent_services;
+pub mod alloc_dir;
+pub mod alloc_files;
 pub mod artifacts;
 pub mod cgroups;
 pub mod clock;
 pub mod config;
 mod csi;
 pub mod directory;
-pub mod dirs;
 pub mod disk;
 pub mod drivers;
 pub mod env;
 pub mod error;
 pub mod events;
-pub mod files;
 pub mod fingerprint;
-pub mod handle;
 mod hex;
 mod host_volumes;
 pub mod logs;
+pub mod mounts;
 pub mod netns;
 pub mod network;
+pub mod node_handle;
 pub mod policy;
 pub(crate) mod processes;
 mod programs;
 pub mod ranges;
+pub mod responses;
 pub mod runner;
 pub mod servers;
 pub mod services;
@@ -54,14 +58,12 @@ pub mod task_api;
 pub mod templates;
 #[cfg(test)]
 mod testing;
-pub mod types;
 mod users;
 
-use std::sync::Arc;
-
+pub use agent_services::AgentServices;
 pub use config::Config;
 pub use error::{ClientError, DrainError, StartError, Unhealthy};
-pub use handle::Handle;
+pub use node_handle::Handle;
 pub use servers::Servers;
 pub use task_api::TaskApi;
 
@@ -73,8 +75,8 @@ pub struct Client {
 impl Client {
     /// Starts a node: makes or finds its directories, identity and earlier allocations, then registers and goes on in
     /// the background. Needs a tokio runtime.
-    pub async fn start(config: Config, servers: Arc<dyn Servers>) -> Result<Client, StartError> {
-        let started = tokio::task::spawn_blocking(move || agent::start::start(config, servers)).await;
+    pub async fn start(config: Config, services: AgentServices) -> Result<Client, StartError> {
+        let started = tokio::task::spawn_blocking(move || agent::start::start(config, services)).await;
         let running = started.map_err(|e| StartError::Config(e.to_string()))??;
         Ok(Client { running })
     }

@@ -5,8 +5,8 @@ use std::fmt;
 use std::io;
 use std::os::unix::net::UnixListener;
 
+use super::alloc_dir::AllocDir;
 use super::directory::PathError;
-use super::dirs::AllocDir;
 
 /// The name of the socket in the task's `secrets` directory.
 pub(crate) const SOCKET: &str = "api.sock";

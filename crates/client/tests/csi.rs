@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use encamp_client::config::{Config, GcConfig, MockConfig};
 use encamp_client::servers::{Answer, Credentials, Servers, ServersError};
-use encamp_client::{Client, Handle};
+use encamp_client::{AgentServices, Client, Handle};
 use encamp_model::responses::{AllocsGetResponse, NodeClientAllocsResponse, NodeUpdateResponse};
 use encamp_model::*;
 use encamp_test_support::csi_plugin;
@@ -325,7 +325,7 @@ async fn start(dir: &Path, servers: &Arc<Fake>) -> Client {
         seed: Some(7),
         ..Config::default()
     };
-    let client = Client::start(config, servers.clone()).await.unwrap();
+    let client = Client::start(config, AgentServices::new(servers.clone())).await.unwrap();
     *servers.node.lock().unwrap() = Some(client.handle());
     client
 }

@@ -10,7 +10,7 @@ use super::named_server::NamedServer;
 use super::request::Request;
 use super::response::Response;
 use super::route::Outcome;
-use encamp_client::fingerprint::host::mounts;
+use encamp_client::mounts::mounts;
 
 /// Parts of the names of variables whose values are not shown.
 const SECRETS: [&str; 7] = ["TOKEN", "SECRET", "PASSWORD", "PASSWD", "KEY", "CREDENTIAL", "AUTH"];

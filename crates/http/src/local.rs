@@ -13,8 +13,8 @@ use super::app::Pending;
 use super::error::Error;
 use encamp_client::Unhealthy;
 pub use encamp_client::drivers::{ExecInput, ExecOutput, ExecSession};
-pub use encamp_client::handle::{LogsRequest, Origin};
-pub use encamp_client::types::{NodeMeta, StreamFrame};
+pub use encamp_client::node_handle::{LogsRequest, Origin};
+pub use encamp_client::responses::{NodeMeta, StreamFrame};
 pub use encamp_model::responses::AllocFileInfo;
 use encamp_model::{CsiCall, CsiError, CsiReply, HostVolume};
 

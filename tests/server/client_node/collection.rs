@@ -6,7 +6,7 @@ use super::*;
 async fn node(servers: &Arc<Fake>, dir: &TempDir, limit: usize, slots: usize) -> Client {
     let base = config(&dir.0);
     let gc = GcConfig { max_allocs: limit, parallel_destroys: slots, ..base.gc.clone() };
-    Client::start(Config { dev: false, gc, ..base }, servers.clone()).await.unwrap()
+    Client::start(Config { dev: false, gc, ..base }, AgentServices::new(servers.clone())).await.unwrap()
 }
 
 async fn stop(client: Client) {

@@ -83,8 +83,9 @@ impl Place {
     }
 
     async fn node(&self) -> Client {
-        let config = Config { dev: false, disk_reads: Some(self.other.clone()), ..config(&self.dir.0) };
-        Client::start(config, self.servers.clone()).await.unwrap()
+        let config = Config { dev: false, ..config(&self.dir.0) };
+        let services = AgentServices::new(self.servers.clone());
+        Client::start(config, AgentServices { disk_reads: Some(self.other.clone()), ..services }).await.unwrap()
     }
 
     /// Has the servers start the successor; gives its ID.

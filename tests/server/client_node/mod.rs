@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use encamp_client::config::{Config, GcConfig, MockConfig, RawExecConfig};
 use encamp_client::servers::{Answer, Credentials, Servers, ServersError};
-use encamp_client::{Client, Handle};
+use encamp_client::{AgentServices, Client, Handle};
 use encamp_model::responses::{AllocsGetResponse, NodeClientAllocsResponse, NodeUpdateResponse};
 use encamp_model::*;
 use tokio::sync::watch;
@@ -293,7 +293,7 @@ impl Bench {
         let (servers, dir) = (Fake::new(), TempDir::new(name));
         let mut config = config(&dir.0);
         change(&mut config);
-        let client = Client::start(config, servers.clone()).await.unwrap();
+        let client = Client::start(config, AgentServices::new(servers.clone())).await.unwrap();
         Bench { servers, client, dir }
     }
 

@@ -28,7 +28,7 @@ fn is_alive(pid: &str) -> bool {
 async fn tasks_outlive_the_agent() {
     let (servers, dir) = (Fake::new(), TempDir::new("outlive"));
     let settings = || Config { dev: false, ..config(&dir.0) };
-    let start = async || Client::start(settings(), servers.clone()).await.unwrap();
+    let start = async || Client::start(settings(), AgentServices::new(servers.clone())).await.unwrap();
     let client = start().await;
     let node_id = client.handle().node_id();
     let alloc = alloc(JobType::Service, &format!("[{}]", shell("main", "echo $$; exec sleep 1000", "")));
@@ -97,7 +97,7 @@ async fn terminal_statuses_do_not_change_after_a_crash() {
     for gone in ["alloc", "client/allocs"] {
         unmount_below(&dir.0);
         std::fs::remove_dir_all(dir.0.join(gone).join(&id)).unwrap();
-        let client = Client::start(Config { dev: false, ..config(&dir.0) }, servers.clone()).await.unwrap();
+        let client = Client::start(Config { dev: false, ..config(&dir.0) }, AgentServices::new(servers.clone())).await.unwrap();
         let later = alloc(JobType::Batch, &tasks);
         servers.write(later.clone());
         servers.status(&later.id, ClientStatus::Complete).await;
@@ -111,14 +111,14 @@ async fn terminal_statuses_do_not_change_after_a_crash() {
 async fn a_second_agent_does_not_get_the_directory() {
     let (servers, dir) = (Fake::new(), TempDir::new("lock"));
     let settings = || Config { dev: false, ..config(&dir.0) };
-    let client = Client::start(settings(), servers.clone()).await.unwrap();
-    let error = Client::start(settings(), servers.clone()).await.err().unwrap().to_string();
+    let client = Client::start(settings(), AgentServices::new(servers.clone())).await.unwrap();
+    let error = Client::start(settings(), AgentServices::new(servers.clone())).await.err().unwrap().to_string();
     assert!(
         error.starts_with("timed out while opening database, is another Nomad process accessing data_dir"),
         "{error}"
     );
     client.shutdown().await;
-    let client = Client::start(settings(), servers).await.unwrap();
+    let client = Client::start(settings(), AgentServices::new(servers)).await.unwrap();
     client.shutdown().await;
 }
 

@@ -24,7 +24,7 @@ impl Agent {
     /// Records everything that is measured and not counted.
     pub(super) fn publish(&self, host: &HostStats) {
         let config = &self.shared.config;
-        let (metrics, node) = (&config.metrics, self.shared.node());
+        let (metrics, node) = (&self.shared.services.metrics, self.shared.node());
         let labels = node_labels(&node);
         let runners = self.all();
         metrics.gauge("client.uptime", host.uptime as f64, &labels);

@@ -1,7 +1,7 @@
 //! The loops of a node (`docs/spec/client.md §2` to `§8`).
 //!
 //! - [`start`]: starts and stops the node. [`register`]: registration and heartbeats. [`watch`]: pulls allocations.
-//!   [`tell`]: reports their status. [`node`]: updates of the node. [`volumes`]: host volumes. `networks`: networks of
+//!   [`report_allocs`]: reports their status. [`node`]: updates of the node. [`volumes`]: host volumes. `networks`: networks of
 //!   the operator. [`disconnect`]: loss of the servers.
 //! - [`collect`]: local garbage collection; [`leftovers`]: what it could not remove. [`stats`]: usage of the host and of
 //!   tasks. [`metrics`]: published metrics.
@@ -14,9 +14,9 @@ pub mod metrics;
 mod networks;
 pub mod node;
 pub mod register;
+pub mod report_allocs;
 pub mod start;
 pub mod stats;
-pub mod tell;
 pub mod volumes;
 pub mod watch;
 
@@ -28,6 +28,8 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use tokio::sync::{Notify, Semaphore, mpsc, watch as channel};
 
+use super::clock;
+use super::disk;
 use super::host_volumes::Plugins;
 use super::policy::gc::GcQueue;
 use super::policy::leftovers::Leftovers;
@@ -113,6 +115,39 @@ impl Gc {
 }
 
 impl Agent {
+    /// An agent without allocations. `record`: what is stored of it. `views`: what runners report.
+    fn new(
+        shared: Arc<Shared>,
+        record: ClientRecord,
+        static_meta: BTreeMap<String, String>,
+        plugins: Plugins,
+        views: mpsc::UnboundedReceiver<Allocation>,
+        mhz_per_core: f64,
+    ) -> Agent {
+        Agent {
+            servers: shared.services.servers.clone(),
+            gc: Gc::new(shared.config.gc.parallel_destroys),
+            shared,
+            record: SharedClientRecord::new(record),
+            static_meta,
+            plugins,
+            runners: Mutex::default(),
+            invalid: Mutex::new(BTreeSet::new()),
+            queue: Mutex::default(),
+            views: Mutex::new(Some(views)),
+            registered: channel::channel(false).0,
+            registering: tokio::sync::Mutex::default(),
+            beat: Mutex::new(Beat { ok: clock::now(), last: None }),
+            renew_identity: Notify::new(),
+            events: Mutex::default(),
+            events_changed: Notify::new(),
+            disk_slots: Arc::new(Semaphore::new(disk::AT_ONCE)),
+            host: Mutex::default(),
+            mhz_per_core,
+            stop: channel::channel(false).0,
+        }
+    }
+
     pub(super) fn who(&self) -> Credentials {
         self.shared.who()
     }

@@ -8,7 +8,7 @@ use super::super::policy::backoff;
 use super::Agent;
 use crate::clock;
 use crate::error::ClientError;
-use crate::types::NodeMeta;
+use crate::responses::NodeMeta;
 use encamp_model::{DriverInfo, Node, NodeEvent, Time};
 
 /// Events that wait to be sent; an older one goes for a newer one.

@@ -111,8 +111,8 @@ impl Agent {
             Err(ServersError::Revoked) => {
                 // A secret of an earlier attempt may have been revoked itself: every attempt has its own.
                 self.make_new_secret();
-                let replaced = refused.replace(introduction.clone());
-                if replaced.as_ref() != Some(&introduction) {
+                let known = refused.replace(introduction.clone());
+                if known.as_ref() != Some(&introduction) {
                     self.tell_what_to_do(&node.name, &node.node_pool, !introduction.is_empty());
                 }
                 Err(ServersError::Revoked)

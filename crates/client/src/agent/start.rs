@@ -1,19 +1,19 @@
 //! Starts and stops a node (`docs/spec/client.md §2`).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::{Mutex, RwLock};
-use tokio::sync::{Notify, Semaphore, mpsc, watch};
+use tokio::sync::{Notify, mpsc, watch};
 use tokio::task::JoinSet;
 
+use super::super::agent_services::AgentServices;
 use super::super::config::Config;
 use super::super::csi::Csi;
 use super::super::directory::Directory;
-use super::super::disk;
 use super::super::drivers::Driver;
 use super::super::drivers::docker::Docker;
 use super::super::drivers::exec::Exec;
@@ -25,12 +25,13 @@ use super::super::fingerprint::{self, Found, host};
 use super::super::host_volumes::{self, Plugins};
 use super::super::network::records::Networks;
 use super::super::runner::Shared;
-use super::super::runner::alloc::{AllocRunner, Previous};
+use super::super::runner::alloc::AllocRunner;
+use super::super::runner::alloc_loop::Previous;
 use super::super::runner::error::InvalidAlloc;
-use super::super::servers::{Credentials, Servers};
-use super::super::store::{SharedClientRecord, Store, Stored};
+use super::super::servers::Credentials;
+use super::super::store::{Store, Stored};
+use super::Agent;
 use super::node::{merged, put_driver};
-use super::{Agent, Beat, Gc};
 use crate::cgroups::Cgroups;
 use crate::clock;
 use encamp_model::{Node, NodeEligibility, NodeResources, NodeStatus, TaskStatus};
@@ -152,7 +153,7 @@ fn check_volumes(config: &Config) -> Result<(), StartError> {
 }
 
 /// Starts a node. Restores what ran before; everything else happens in loops.
-pub fn start(config: Config, servers: Arc<dyn Servers>) -> Result<Running, StartError> {
+pub fn start(config: Config, services: AgentServices) -> Result<Running, StartError> {
     let mut temporary = Vec::new();
     let state_dir = directory(config.state_dir.as_deref(), 0o700, &mut temporary)?;
     let alloc_dir = directory(config.alloc_dir.as_deref(), 0o711, &mut temporary)?;
@@ -180,9 +181,7 @@ pub fn start(config: Config, servers: Arc<dyn Servers>) -> Result<Running, Start
     let plugins = volume_plugins(&config, host_volumes_dir, &mut node);
     let stored = store.load()?;
     let (views, view_receiver) = mpsc::unbounded_channel();
-    let gc = Gc::new(config.gc.parallel_destroys);
     let shared = Arc::new(Shared {
-        servers: servers.clone(),
         who: Mutex::new(who),
         drivers,
         store,
@@ -199,38 +198,12 @@ pub fn start(config: Config, servers: Arc<dyn Servers>) -> Result<Running, Start
         marks: Mutex::default(),
         collect: Notify::new(),
         config,
+        services,
     });
     let earlier = record.clone();
-    let agent = Arc::new(Agent {
-        shared,
-        servers,
-        record: SharedClientRecord::new(record),
-        static_meta,
-        plugins,
-        runners: Mutex::default(),
-        invalid: Mutex::new(BTreeSet::new()),
-        queue: Mutex::default(),
-        views: Mutex::new(Some(view_receiver)),
-        registered: watch::channel(false).0,
-        registering: tokio::sync::Mutex::default(),
-        beat: Mutex::new(Beat { ok: clock::now(), last: None }),
-        renew_identity: Notify::new(),
-        events: Mutex::default(),
-        events_changed: Notify::new(),
-        gc,
-        disk_slots: Arc::new(Semaphore::new(disk::AT_ONCE)),
-        host: Mutex::default(),
-        mhz_per_core,
-        stop: watch::channel(false).0,
-    });
+    let agent = Arc::new(Agent::new(shared, record, static_meta, plugins, view_receiver, mhz_per_core));
     agent.restore_volumes(&earlier);
-    agent.report_unknown(&stored);
-    let restored: Vec<_> = stored.into_iter().filter_map(|s| agent.restore(s)).collect();
-    // An allocation may wait for another one: all are there by now.
-    restored.into_iter().for_each(|runner| agent.go_on(runner));
-    // The runners of the others mount their volumes again, or unmount them.
-    agent.shared.unmount_unknown(|alloc_id| agent.runner(alloc_id).is_some());
-    agent.shared.remove_unknown_networks(|alloc_id| agent.runner(alloc_id).is_some());
+    agent.restore_allocs(stored);
     let loops = spawn_loops(&agent);
     Ok(Running { agent, loops, temporary })
 }
@@ -240,7 +213,7 @@ fn spawn_loops(agent: &Arc<Agent>) -> JoinSet<()> {
     let mut loops = JoinSet::new();
     loops.spawn(agent.clone().beat_forever());
     loops.spawn(agent.clone().watch_forever());
-    loops.spawn(agent.clone().tell_forever());
+    loops.spawn(agent.clone().report_forever());
     loops.spawn(agent.clone().answer_requests_forever());
     loops.spawn(agent.clone().watch_node());
     loops.spawn(agent.clone().send_events());
@@ -260,6 +233,17 @@ fn host_env() -> BTreeMap<String, String> {
 }
 
 impl Agent {
+    /// Finds the allocations of an earlier run again, and goes on with them.
+    fn restore_allocs(self: &Arc<Self>, stored: Vec<Stored>) {
+        self.report_unknown(&stored);
+        let restored: Vec<_> = stored.into_iter().filter_map(|s| self.restore(s)).collect();
+        // An allocation may wait for another one: all are there by now.
+        restored.into_iter().for_each(|runner| self.go_on(runner));
+        // The runners of the others mount their volumes again, or unmount them.
+        self.shared.unmount_unknown(|alloc_id| self.runner(alloc_id).is_some());
+        self.shared.remove_unknown_networks(|alloc_id| self.runner(alloc_id).is_some());
+    }
+
     /// Finds an allocation of an earlier run again (`docs/spec/client.md §25.2`); gives its runner.
     fn restore(self: &Arc<Self>, stored: Stored) -> Option<Arc<AllocRunner>> {
         let Stored { alloc, record, acknowledged } = stored;

@@ -9,7 +9,8 @@ use tokio::task::JoinError;
 
 use super::super::events;
 use super::super::policy::{backoff, gc, pull};
-use super::super::runner::alloc::{AllocRunner, Previous};
+use super::super::runner::alloc::AllocRunner;
+use super::super::runner::alloc_loop::Previous;
 use super::super::runner::error::InvalidAlloc;
 use super::super::servers::{Servers, ServersError};
 use super::{Agent, BLOCK};
@@ -55,18 +56,8 @@ impl Agent {
             };
             let listed = match listed {
                 Ok(listed) => listed,
-                Err(ServersError::Revoked) => {
-                    if !self.register().await {
-                        return;
-                    }
-                    continue;
-                }
                 Err(error) => {
-                    if error == ServersError::SecretMismatch && !self.register().await {
-                        return;
-                    }
-                    tracing::error!(target: "client", %error, "error querying node allocations");
-                    if !self.retry_later().await {
+                    if !self.recover(error).await {
                         return;
                     }
                     continue;
@@ -107,13 +98,23 @@ impl Agent {
                 }
             }
             min_index = listed.index;
-            {
-                let _applying = self.gc.applying.lock().await;
-                self.apply(pulled, &plan.filtered, &known).await;
-            }
+            self.apply(pulled, &plan.filtered, &known).await;
             self.shared.contacted.send_replace(true);
             self.shared.collect.notify_one();
         }
+    }
+
+    /// Registers again if the servers did not list the allocations because of that, otherwise waits; false if the agent
+    /// stops meanwhile.
+    async fn recover(self: &Arc<Self>, error: ServersError) -> bool {
+        if error == ServersError::Revoked {
+            return self.register().await;
+        }
+        if error == ServersError::SecretMismatch && !self.register().await {
+            return false;
+        }
+        tracing::error!(target: "client", %error, "error querying node allocations");
+        self.retry_later().await
     }
 
     async fn retry_later(&self) -> bool {
@@ -131,6 +132,7 @@ impl Agent {
         filtered: &BTreeSet<String>,
         known: &pull::Known,
     ) {
+        let _applying = self.gc.applying.lock().await;
         let indexes = pulled.iter().map(|(id, a)| (id.clone(), a.alloc_modify_index)).collect();
         let changes = pull::changes(&indexes, filtered, known);
         for id in &changes.removed {

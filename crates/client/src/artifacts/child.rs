@@ -17,10 +17,11 @@ use super::archive::{self, Kind, UnpackError};
 use super::checksum::{self, Checksum, ChecksumError};
 use super::git::{Clone, GitError};
 use super::http::{Downloader, HttpError};
+use super::isolation;
+use super::order::{ARGUMENT, Mode, Order, Report};
 use super::publish::{self, PublishError};
 use super::s3::{S3Error, Service};
 use super::source::{FileOptions, Source, SourceError};
-use super::{ARGUMENT, Mode, Order, Report, isolation};
 use crate::directory::{Directory, Links, PathError};
 use encamp_model::format_duration;
 

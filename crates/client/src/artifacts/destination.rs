@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use super::order::STAGING;
 use crate::directory::joined;
 
 /// The path of a destination below the directory of the allocation; none if it leads out of it. Relative paths are those
@@ -14,7 +15,7 @@ pub(crate) fn destination(text: &str, alloc_dir: &Path, task: &str) -> Option<Pa
         _ => (PathBuf::from(task), path),
     };
     let out = joined(base, rest)?;
-    let ours = out.iter().next().is_none_or(|first| !first.to_string_lossy().starts_with(super::STAGING));
+    let ours = out.iter().next().is_none_or(|first| !first.to_string_lossy().starts_with(STAGING));
     (ours && !text.contains('\0')).then_some(out)
 }
 

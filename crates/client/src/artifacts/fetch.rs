@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::Command;
 
-use super::{ARGUMENT, Order, Report};
+use super::order::{ARGUMENT, Order, Report};
 use crate::processes;
 use encamp_model::format_duration;
 
@@ -19,7 +19,7 @@ const LONGEST_REPORT: u64 = 64 * 1024;
 /// Why an artifact was not downloaded.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum FetchError {
-    /// The process could not be started, or its instructions could not be written.
+    /// The process could not be started, or not get its order.
     #[error("failed to start the download: {0}")]
     Start(#[source] io::Error),
     /// The process said nothing at its end.

@@ -10,6 +10,8 @@ use landlock::{
 use rustix::process::{Resource, Rlimit, setrlimit};
 use serde::{Deserialize, Serialize};
 
+use crate::config::artifacts::ExtraPath;
+
 /// The newest version of Landlock that is used; of older kernels, what they have.
 const VERSION: ABI = ABI::V5;
 /// Most memory that downloads and decompression have, in bytes. The allocator reserves a gigabyte at once, and uses little
@@ -46,38 +48,7 @@ const HOME: [&str; 5] = [".gitconfig", ".config/git", ".git-credentials", ".netr
 /// Devices that are read and written.
 const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/urandom", "/dev/random", "/dev/tty"];
 
-/// A path that the process may use, too.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ExtraPath {
-    path: PathBuf,
-    read: bool,
-    write: bool,
-    create: bool,
-    execute: bool,
-}
-
-/// A path of `filesystem_isolation_extra_paths` that is none.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "{0:?} is not a path such as \"f:r:/dev/urandom\" or \"d:rx:/opt/bin\": kind (f or d), mode (any of r, w, c, x), path"
-)]
-pub struct ExtraPathError(String);
-
 impl ExtraPath {
-    /// Reads `kind:mode:path`.
-    pub fn parse(text: &str) -> Result<ExtraPath, ExtraPathError> {
-        let wrong = || ExtraPathError(text.into());
-        let mut parts = text.splitn(3, ':');
-        let (Some("f" | "d"), Some(mode), Some(path)) = (parts.next(), parts.next(), parts.next()) else {
-            return Err(wrong());
-        };
-        if !mode.chars().all(|c| "rwcx".contains(c)) || !path.starts_with('/') {
-            return Err(wrong());
-        }
-        let has = |c| mode.contains(c);
-        Ok(ExtraPath { path: path.into(), read: has('r'), write: has('w'), create: has('c'), execute: has('x') })
-    }
-
     fn rights(&self) -> BitFlags<AccessFs> {
         let mut rights = BitFlags::<AccessFs>::empty();
         if self.read {
@@ -176,13 +147,9 @@ mod tests {
     use crate::testing::TempDir;
 
     #[test]
-    fn extra_paths() {
+    fn rights_below_extra_paths() {
         let path = ExtraPath::parse("d:rx:/opt/bin").unwrap();
         assert_eq!(path.rights(), AccessFs::ReadFile | AccessFs::ReadDir | AccessFs::Execute);
-        assert_eq!(ExtraPath::parse("f::/a:b").unwrap().path, Path::new("/a:b"));
-        for wrong in ["", "/x", "x:r:/y", "f:q:/y", "f:r:y", "f:r"] {
-            assert!(ExtraPath::parse(wrong).is_err(), "{wrong}");
-        }
     }
 
     #[test]

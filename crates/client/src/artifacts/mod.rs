@@ -7,7 +7,7 @@
 //! - `fetch`: starts that process and waits for it. `child`: its life. `isolation`: what it may reach.
 //! - `source`: sources and options. `http`, `git`, `s3`: transfers. `checksum`: checksums.
 //! - [`archive`]: unpacking. `publish`: checks of the result, and its way to the destination.
-//! - `destination`: where that is.
+//! - `destination`: where that is. `order`: what the agent and that process say to each other.
 
 pub mod archive;
 mod checksum;
@@ -17,159 +17,12 @@ mod fetch;
 mod git;
 mod http;
 mod isolation;
+mod order;
 pub(crate) mod publish;
 mod s3;
 mod source;
 
-use std::collections::BTreeMap;
-use std::path::PathBuf;
-use std::time::Duration;
-
-use serde::{Deserialize, Serialize};
-
 pub use child::main;
 pub(crate) use destination::destination;
 pub(crate) use fetch::{FetchError, fetch};
-pub use isolation::{ExtraPath, ExtraPathError};
-
-/// First argument of the program that makes it download an artifact.
-pub(crate) const ARGUMENT: &str = "artifact-download";
-/// How many artifacts of a task are downloaded at once.
-pub(crate) const AT_ONCE: usize = 3;
-/// Begins the name of the directory of an allocation to which artifacts of a task are downloaded.
-pub(crate) const STAGING: &str = ".artifacts-";
-
-/// What an artifact is to be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Mode {
-    /// What its source says.
-    Any,
-    /// One file; the destination is its path.
-    File,
-    /// A directory.
-    Dir,
-}
-
-impl Mode {
-    /// The mode as job files have it.
-    pub(crate) fn of(text: &str) -> Mode {
-        match text {
-            "file" => Mode::File,
-            "dir" => Mode::Dir,
-            _ => Mode::Any,
-        }
-    }
-}
-
-/// Settings of downloads: the `artifact` block of the client (`docs/spec/agent-config.md §5.3`). No value: no limit.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ArtifactConfig {
-    /// How long a transfer over HTTP may take.
-    pub http_read_timeout: Option<Duration>,
-    /// How long a clone of a Git repository may take.
-    pub git_timeout: Option<Duration>,
-    /// How long a transfer from S3 may take.
-    pub s3_timeout: Option<Duration>,
-    /// The largest download, in bytes.
-    pub max_size: Option<u64>,
-    /// Bytes that an archive may unpack to.
-    pub decompression_size: Option<u64>,
-    /// Members that an archive may have.
-    pub decompression_files: Option<u64>,
-    /// Links that lead out of the artifact are refused.
-    pub inspect: bool,
-    /// The process that downloads reaches only a part of the file system.
-    pub isolate: bool,
-    /// What it reaches, too.
-    pub extra_paths: Vec<ExtraPath>,
-    /// Variables of the agent that it gets.
-    pub variables: Vec<String>,
-}
-
-impl Default for ArtifactConfig {
-    fn default() -> ArtifactConfig {
-        const TIME: Option<Duration> = Some(Duration::from_secs(30 * 60));
-        ArtifactConfig {
-            http_read_timeout: TIME,
-            git_timeout: TIME,
-            s3_timeout: TIME,
-            max_size: Some(100_000_000_000),
-            decompression_size: Some(100_000_000_000),
-            decompression_files: Some(4096),
-            inspect: true,
-            isolate: true,
-            extra_paths: Vec::new(),
-            variables: Vec::new(),
-        }
-    }
-}
-
-/// An artifact to download, with everything filled in. May hold secrets.
-#[derive(Clone, Serialize, Deserialize)]
-pub(crate) struct Order {
-    /// The source, as in the job file.
-    pub source: String,
-    /// Its options.
-    pub options: BTreeMap<String, String>,
-    /// Headers of requests over HTTP.
-    pub headers: BTreeMap<String, String>,
-    /// What it is to be.
-    pub mode: Mode,
-    /// Certificates are accepted unverified.
-    pub insecure: bool,
-    /// The directory of the allocation.
-    pub alloc_dir: PathBuf,
-    /// The directory below it to which the artifact is downloaded. It exists, and is empty.
-    pub staging: PathBuf,
-    /// The destination below the directory of the allocation.
-    pub destination: PathBuf,
-    /// The user and group that get the files; none: the agent's.
-    pub owner: Option<(u32, u32)>,
-    /// How long a transfer may take: over HTTP, by Git, from S3.
-    pub timeouts: [Option<Duration>; 3],
-    /// The largest download, in bytes.
-    pub max_size: Option<u64>,
-    /// What an archive may contain.
-    pub limits: archive::Limits,
-    /// Links that lead out of the artifact are refused.
-    pub inspect: bool,
-    /// What the process may reach; none: everything.
-    pub reach: Option<isolation::Reach>,
-}
-
-impl Order {
-    /// An order with the settings of the node.
-    pub(crate) fn new(config: &ArtifactConfig, alloc_dir: PathBuf, destination: PathBuf) -> Order {
-        Order {
-            source: String::new(),
-            options: BTreeMap::new(),
-            headers: BTreeMap::new(),
-            mode: Mode::Any,
-            insecure: false,
-            alloc_dir,
-            staging: PathBuf::new(),
-            destination,
-            owner: None,
-            timeouts: [config.http_read_timeout, config.git_timeout, config.s3_timeout],
-            max_size: config.max_size,
-            limits: archive::Limits { bytes: config.decompression_size, members: config.decompression_files },
-            inspect: config.inspect,
-            reach: config.isolate.then(|| isolation::Reach { extra: config.extra_paths.clone() }),
-        }
-    }
-
-    /// How long the whole work may take: unpacking gets the same time as the longest transfer.
-    fn deadline(&self) -> Option<Duration> {
-        let longest = self.timeouts.iter().try_fold(Duration::ZERO, |longest, t| Some(longest.max((*t)?)))?;
-        Some(longest.saturating_mul(2))
-    }
-}
-
-/// How the work of the process went.
-#[derive(Debug, Serialize, Deserialize)]
-pub(crate) enum Report {
-    /// The artifact is at its destination.
-    Done,
-    /// It is not, and why.
-    Failed(String),
-}
+pub(crate) use order::{AT_ONCE, Mode, Order, STAGING};

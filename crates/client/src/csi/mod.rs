@@ -1,25 +1,25 @@
 //! Storage plugins that run on this node (`docs/spec/client.md §24.2`).
 //!
-//! - [`dirs`]: where sockets are. [`registry`]: the plugins of this node, and how the node shows them. [`look`]: asks a
-//!   plugin whether it is ready, and what it can do. [`answer`]: carries out what servers ask plugins to do, by way of
-//!   [`requests`], which translates between the objects of servers and those of the protocol.
-//! - [`mount`], [`unmount`]: the volumes of allocations; [`records`]: what is stored of them.
+//! - [`dirs`]: where sockets are. [`registry`]: the plugins of this node, and how the node shows them. [`readiness`]: asks a
+//!   plugin whether it is ready, and what it can do. [`requests`] translates between the objects of servers
+//!   and those of the protocol. [`operations`]: one operation at a time for each volume.
+//! - [`records`]: what is stored of the volumes of allocations.
+//!
+//! What works with plugins for servers and allocations is in [`runner`](crate::runner).
 
-pub(crate) mod answer;
 pub(crate) mod dirs;
-pub(crate) mod look;
-pub(crate) mod mount;
+pub(crate) mod operations;
+pub(crate) mod readiness;
 pub(crate) mod records;
 pub(crate) mod registry;
-mod requests;
-mod unmount;
+pub(crate) mod requests;
 
 use std::path::PathBuf;
 
 use tokio::sync::watch;
 
-use answer::Operations;
 use dirs::Dirs;
+use operations::Operations;
 use records::{MountRecords, Mounts};
 use registry::Registry;
 
@@ -31,9 +31,9 @@ pub struct Csi {
     /// The agent stops: what is left to do is done by its next run.
     pub(crate) stop: watch::Sender<bool>,
     /// One for each volume of a plugin.
-    operations: Operations,
+    pub(crate) operations: Operations,
     /// One for each volume of an allocation; they begin operations.
-    mounting: Operations,
+    pub(crate) mounting: Operations,
 }
 
 impl Csi {

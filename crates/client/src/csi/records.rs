@@ -11,7 +11,7 @@ use crate::store::Store;
 /// Everything stored.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct MountRecords {
+pub(crate) struct MountRecords {
     /// Which start of the host the mounts are of: its next one has none of them.
     pub boot_id: String,
     /// One for each allocation and volume.
@@ -21,7 +21,7 @@ pub struct MountRecords {
 /// A volume of an allocation.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct MountRecord {
+pub(crate) struct MountRecord {
     /// What is mounted for whom.
     #[serde(flatten)]
     pub key: MountKey,
@@ -38,7 +38,7 @@ pub struct MountRecord {
 /// An allocation and one of its volumes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(default)]
-pub struct MountKey {
+pub(crate) struct MountKey {
     /// The allocation.
     pub alloc_id: String,
     /// The namespace of the volume.
@@ -49,7 +49,7 @@ pub struct MountKey {
 
 /// What was done for a volume of an allocation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Phase {
+pub(crate) enum Phase {
     /// Servers may have stored the claim; nothing is mounted.
     #[default]
     Claiming,
@@ -152,13 +152,13 @@ mod tests {
     fn records_are_stored() {
         let dir = TempDir::new("csi-records");
         let store = Store::open(dir.path()).unwrap();
-        assert_eq!(store.mounts().unwrap(), MountRecords::default());
+        assert_eq!(store.mounts::<MountRecords>().unwrap(), MountRecords::default());
         let mounts = Mounts::new(MountRecords::default().after_start("b1"));
         mounts.put(&store, record("a", "v", Phase::Claiming)).unwrap();
         mounts.put(&store, record("a", "w", Phase::Claiming)).unwrap();
         mounts.put(&store, record("a", "v", Phase::Mounted)).unwrap();
         mounts.remove(&store, &record("a", "w", Phase::Claiming).key).unwrap();
-        let stored = store.mounts().unwrap();
+        let stored: MountRecords = store.mounts().unwrap();
         assert_eq!(stored.mounts, [record("a", "v", Phase::Mounted)]);
         assert_eq!(stored.clone().after_start("b1").mounts[0].phase, Phase::Mounted);
         assert_eq!(stored.after_start("b2").mounts[0].phase, Phase::Mounting);

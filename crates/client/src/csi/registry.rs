@@ -6,7 +6,7 @@ use encamp_csi::Plugin;
 use encamp_model::{CsiInfo, CsiService, CsiServices, Time};
 use parking_lot::Mutex;
 
-use super::look::Found;
+use super::readiness::Found;
 
 /// The task of a plugin.
 #[derive(Debug, Clone, PartialEq, Eq)]

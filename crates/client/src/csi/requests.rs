@@ -15,12 +15,12 @@ use encamp_model::{
 use crate::policy::csi;
 
 /// The error of a call as servers get it. Its text has no secrets: calls remove them.
-pub(super) fn failed(error: &CallError) -> CsiError {
+pub(crate) fn failed(error: &CallError) -> CsiError {
     CsiError { kind: csi::error_kind(error.kind), text: error.to_string() }
 }
 
 /// The call can't be made with these arguments.
-pub(super) fn refused(text: impl ToString) -> CsiError {
+pub(crate) fn refused(text: impl ToString) -> CsiError {
     CsiError { kind: CsiErrorKind::Refused, text: text.to_string() }
 }
 
@@ -49,7 +49,7 @@ fn requested(volume: &CsiVolume) -> Result<Vec<Capability>, CsiError> {
 }
 
 /// How a claim uses a volume. A claim without modes uses it like the others.
-pub(super) fn claimed(volume: &CsiVolume, claim: &CsiVolumeClaim) -> Result<Capability, CsiError> {
+pub(crate) fn claimed(volume: &CsiVolume, claim: &CsiVolumeClaim) -> Result<Capability, CsiError> {
     let or = |own: &String, other: &String| if own.is_empty() { other.clone() } else { own.clone() };
     let modes = CsiVolumeCapability {
         access_mode: or(&claim.access_mode, &volume.access_mode),
@@ -58,7 +58,7 @@ pub(super) fn claimed(volume: &CsiVolume, claim: &CsiVolumeClaim) -> Result<Capa
     Capability::new(&modes, volume.mount_options.as_ref()).map_err(unknown_mode)
 }
 
-pub(super) fn validate(volume: CsiVolume) -> Result<ValidateVolume, CsiError> {
+pub(crate) fn validate(volume: CsiVolume) -> Result<ValidateVolume, CsiError> {
     Ok(ValidateVolume {
         capabilities: requested(&volume)?,
         volume: VolumeId::new(volume.external_id),
@@ -68,7 +68,7 @@ pub(super) fn validate(volume: CsiVolume) -> Result<ValidateVolume, CsiError> {
     })
 }
 
-pub(super) fn create(volume: CsiVolume) -> Result<CreateVolume, CsiError> {
+pub(crate) fn create(volume: CsiVolume) -> Result<CreateVolume, CsiError> {
     let capabilities = requested(&volume)?;
     let capacity = capacity(&volume);
     let source = match (volume.snapshot_id.is_empty(), volume.clone_id.is_empty()) {
@@ -88,7 +88,7 @@ pub(super) fn create(volume: CsiVolume) -> Result<CreateVolume, CsiError> {
     })
 }
 
-pub(super) fn created(volume: Volume) -> CsiReply {
+pub(crate) fn created(volume: Volume) -> CsiReply {
     CsiReply::Created {
         external_id: volume.id.to_string(),
         capacity: volume.capacity,
@@ -98,7 +98,7 @@ pub(super) fn created(volume: Volume) -> CsiReply {
 }
 
 /// A volume that nobody uses has no modes.
-pub(super) fn expand(volume: CsiVolume) -> Result<ExpandVolume, CsiError> {
+pub(crate) fn expand(volume: CsiVolume) -> Result<ExpandVolume, CsiError> {
     let used = !volume.access_mode.is_empty() && !volume.attachment_mode.is_empty();
     let capability = if used { Some(claimed(&volume, &CsiVolumeClaim::default())?) } else { None };
     let capacity = capacity(&volume);
@@ -106,7 +106,7 @@ pub(super) fn expand(volume: CsiVolume) -> Result<ExpandVolume, CsiError> {
 }
 
 /// `can_read_only`: the controller attaches volumes for reading only.
-pub(super) fn attach(volume: CsiVolume, claim: CsiVolumeClaim, can_read_only: bool) -> Result<AttachVolume, CsiError> {
+pub(crate) fn attach(volume: CsiVolume, claim: CsiVolumeClaim, can_read_only: bool) -> Result<AttachVolume, CsiError> {
     Ok(AttachVolume {
         capability: claimed(&volume, &claim)?,
         read_only: claim.purpose() == Some(CsiClaimMode::Read) && can_read_only,
@@ -118,7 +118,7 @@ pub(super) fn attach(volume: CsiVolume, claim: CsiVolumeClaim, can_read_only: bo
 }
 
 /// `target`: where the volume is mounted.
-pub(super) fn expand_on_node(
+pub(crate) fn expand_on_node(
     volume: CsiVolume,
     claim: &CsiVolumeClaim,
     target: String,
@@ -134,11 +134,11 @@ pub(super) fn expand_on_node(
     })
 }
 
-pub(super) fn page(page: CsiPage) -> PageRequest {
+pub(crate) fn page(page: CsiPage) -> PageRequest {
     PageRequest { max_entries: page.max_entries, start: (!page.start.is_empty()).then_some(page.start) }
 }
 
-pub(super) fn listed(listed: ListedVolume) -> CsiExternalVolume {
+pub(crate) fn listed(listed: ListedVolume) -> CsiExternalVolume {
     let (snapshot_id, clone_id) = match listed.volume.source {
         Some(VolumeSource::Snapshot(id)) => (id.to_string(), String::new()),
         Some(VolumeSource::Volume(id)) => (String::new(), id.to_string()),
@@ -157,7 +157,7 @@ pub(super) fn listed(listed: ListedVolume) -> CsiExternalVolume {
     }
 }
 
-pub(super) fn create_snapshot(
+pub(crate) fn create_snapshot(
     external_id: String,
     name: String,
     parameters: BTreeMap<String, String>,
@@ -167,7 +167,7 @@ pub(super) fn create_snapshot(
 }
 
 /// A snapshot of a plugin. Servers know the IDs of plugin and volume.
-pub(super) fn snapshot(snapshot: Snapshot) -> CsiSnapshot {
+pub(crate) fn snapshot(snapshot: Snapshot) -> CsiSnapshot {
     CsiSnapshot {
         id: snapshot.id.to_string(),
         external_source_volume_id: snapshot.source.to_string(),
@@ -178,7 +178,7 @@ pub(super) fn snapshot(snapshot: Snapshot) -> CsiSnapshot {
     }
 }
 
-pub(super) fn list_snapshots(page: CsiPage, secrets: Secrets) -> ListSnapshots {
+pub(crate) fn list_snapshots(page: CsiPage, secrets: Secrets) -> ListSnapshots {
     ListSnapshots { page: self::page(page), source: None, snapshot: None, secrets }
 }
 

@@ -11,8 +11,8 @@ use super::pack::pack;
 use super::pipe::{Piece, Receiver, Sender};
 use super::unpack::{Wanted, unpack};
 use super::*;
+use crate::alloc_dir::AllocDir;
 use crate::directory::{Directory, Links};
-use crate::dirs::AllocDir;
 use crate::testing::{TempDir, tar_member};
 
 const OLD: &str = "0aaaaaaa-0000-4000-8000-000000000001";

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use tokio::sync::mpsc;
 
-use super::docker;
+use super::docker::DaemonError;
 
 /// A command to be run beside a task.
 #[derive(Clone, Default, PartialEq, Eq)]
@@ -86,5 +86,5 @@ pub enum ExecError {
     NotSimulated,
     /// The daemon that holds the task did not do it.
     #[error(transparent)]
-    Daemon(#[from] docker::DaemonError),
+    Daemon(#[from] DaemonError),
 }

@@ -11,10 +11,11 @@ use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 use serde_json::Value;
 
-use super::config::{Block, ConfigError};
+use super::config_block::{Block, ConfigError};
 use super::exec::{self, Exec};
-use super::supervisor::Order;
-use super::*;
+use super::supervisor::order::Order;
+use super::{Capabilities, Driver, DriverError, Fingerprint, RunningTask, StartFailure, StartTask, Started};
+use std::collections::BTreeMap;
 
 const KEYS: &[&str] = &[
     "class",
@@ -35,7 +36,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// The most that it may say of it.
 const LONGEST: u64 = 4096;
 
-/// A virtual machine: what tells it from another one, and its attributes; none: it reported none.
+/// A virtual machine: what tells it from another one, and its attributes; none: it printed none.
 type Known = (PathBuf, u64, i64, Option<BTreeMap<String, String>>);
 
 /// The driver.

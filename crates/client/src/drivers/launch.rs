@@ -8,10 +8,11 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 
-use super::raw_handle::{Handle, State};
-use super::supervisor::{self, ExitFile, Order, Report};
-use super::{DriverError, Limits, RunningTask, StartFailure, StartTask, Started};
-use crate::cgroups::{Cgroups, TaskGroups};
+use super::supervised_task::{State, SupervisedTask};
+use super::supervisor::exit_file::ExitFile;
+use super::supervisor::order::{ARGUMENT, Order, Report};
+use super::{DriverError, RunningTask, StartFailure, StartTask, Started};
+use crate::cgroups::{Cgroups, Limits, TaskGroups};
 use crate::directory::{Directory, Links};
 use crate::processes;
 
@@ -25,7 +26,7 @@ pub(super) struct Launcher {
 }
 
 impl Launcher {
-    /// `program`: one that calls [`supervisor::main`]. `cgroups`: what bounds the tasks.
+    /// `program`: one that calls [`main`](crate::drivers::supervisor::main). `cgroups`: what bounds the tasks.
     pub(super) fn new(program: PathBuf, cgroups: Arc<Cgroups>) -> Launcher {
         Launcher { program, cgroups }
     }
@@ -89,7 +90,7 @@ impl Launcher {
         let log = own.append("executor.out", 0o644).map_err(fatal)?;
         let text = serde_json::to_vec(&order).map_err(StartFailure::fatal)?;
         let mut child = tokio::process::Command::new(&self.program)
-            .arg(supervisor::ARGUMENT)
+            .arg(ARGUMENT)
             .env_clear()
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -121,7 +122,7 @@ impl Launcher {
                     groups: order.groups,
                     init: init.zip(order.inside).map(|(init, inside)| init.of(inside.privileges)),
                 };
-                let handle = Handle::new(state, self.program.clone(), self.cgroups.clone(), Some(child));
+                let handle = SupervisedTask::new(state, self.program.clone(), self.cgroups.clone(), Some(child));
                 Ok(Started { handle, network: None })
             }
             Ok(Report::Failed(text)) => {
@@ -144,7 +145,7 @@ impl Launcher {
         if let Some(groups) = &state.groups {
             self.cgroups.reserve(groups);
         }
-        Ok(Handle::new(state, self.program.clone(), self.cgroups.clone(), None))
+        Ok(SupervisedTask::new(state, self.program.clone(), self.cgroups.clone(), None))
     }
 
     /// Ends what is left of a task that can't be found again.

@@ -10,14 +10,18 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::sync::{mpsc, watch};
 
-use super::config::{Block, ConfigError};
-use super::*;
+use super::config_block::{Block, ConfigError};
+use super::{
+    Capabilities, Driver, DriverError, DriverNetwork, ExecError, ExecInput, ExecOutput, ExecRequest, ExecSession, Exit,
+    Fingerprint, Isolation, LogSettings, RunningTask, StartFailure, StartTask, Started,
+};
 use crate::clock;
 use crate::config::MockConfig;
 use crate::directory::{Directory, Links};
 use crate::logs::rotate::Rotator;
 use crate::processes::Table;
 use encamp_model::duration;
+use encamp_model::stats::TaskResourceUsage;
 use encamp_model::stats::{MemoryStats, ResourceUsage};
 
 const COMMAND_KEYS: &[&str] = &[

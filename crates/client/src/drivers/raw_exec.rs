@@ -7,16 +7,17 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use serde_json::Value;
 
-use super::config::{Block, ConfigError};
+use super::config_block::{Block, ConfigError};
 use super::launch::Launcher;
-use super::supervisor::Order;
-use super::*;
+use super::supervisor::order::Order;
+use super::{Capabilities, Driver, DriverError, Fingerprint, Isolation, RunningTask, StartFailure, StartTask, Started};
 use crate::cgroups::{Cgroups, TaskGroups};
 use crate::config::RawExecConfig;
 use crate::directory::{Directory, Links, PathError};
 use crate::programs::is_executable;
 use crate::ranges;
 use crate::users::{self, UserError};
+use std::collections::BTreeMap;
 
 const KEYS: &[&str] =
     &["command", "args", "work_dir", "oom_score_adj", "cgroup_v2_override", "cgroup_v1_override", "denied_envvars"];
@@ -28,7 +29,7 @@ pub(crate) struct RawExec {
 }
 
 impl RawExec {
-    /// A driver whose tasks are held by `supervisor`, a program that calls [`supervisor::main`].
+    /// A driver whose tasks are held by `supervisor`, a program that calls [`main`](crate::drivers::supervisor::main).
     /// `cgroups`: what bounds them.
     pub(crate) fn new(config: RawExecConfig, supervisor: PathBuf, cgroups: Arc<Cgroups>) -> RawExec {
         RawExec { config, launcher: Launcher::new(supervisor, cgroups) }
@@ -175,7 +176,7 @@ fn make_executable(alloc_dir: &Path, path: &Path) -> Result<(), ProgramError> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::supervisor::ExitFile;
+    use super::super::supervisor::exit_file::ExitFile;
     use super::*;
     use crate::testing::TempDir;
 

@@ -5,13 +5,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use encamp_model::{AllocatedPortMapping, TaskEvent};
+use futures_util::future::BoxFuture;
 use serde_json::Value;
-use tokio::sync::watch;
 
-use super::RunningTask;
-use super::config::ConfigError;
+use super::config_block::ConfigError;
 use super::network::TaskNetwork;
 use crate::cgroups::Limits;
+use crate::logs::rotate::LogSettings;
 
 /// A task to be started.
 #[derive(Clone, Default)]
@@ -46,8 +46,8 @@ pub struct StartTask {
     pub compute: Compute,
     /// Takes events of a start that lasts.
     pub events: Events,
-    /// True when the task is to end: a start that lasts is given up. None: it never is.
-    pub killed: Option<watch::Receiver<bool>>,
+    /// Ends when the task is to end: a start that lasts is given up.
+    pub killed: Killed,
 }
 
 /// The names of what a task belongs to.
@@ -92,6 +92,25 @@ impl Events {
     pub(crate) fn emit(&self, event: TaskEvent) {
         if let Some(take) = &self.0 {
             take(event);
+        }
+    }
+}
+
+/// The wait for the end of a task that is being started; by default, it lasts for ever.
+#[derive(Clone, Default)]
+pub struct Killed(Option<Arc<dyn Fn() -> BoxFuture<'static, ()> + Send + Sync>>);
+
+impl Killed {
+    /// The wait that a function makes.
+    pub(crate) fn when(wait: impl Fn() -> BoxFuture<'static, ()> + Send + Sync + 'static) -> Killed {
+        Killed(Some(Arc::new(wait)))
+    }
+
+    /// Waits.
+    pub(crate) async fn wait(&self) {
+        match &self.0 {
+            Some(wait) => wait().await,
+            None => std::future::pending().await,
         }
     }
 }
@@ -152,34 +171,6 @@ impl StartTask {
     }
 }
 
-/// How the output of a task is kept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct LogSettings {
-    /// Files per stream.
-    pub max_files: u64,
-    /// Bytes per file.
-    pub max_bytes: u64,
-}
-
-/// A task that was started.
-pub struct Started {
-    /// The task.
-    pub handle: Arc<dyn RunningTask>,
-    /// Its own network, if the driver made one.
-    pub network: Option<DriverNetwork>,
-}
-
-/// A network that a driver made for a task.
-#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct DriverNetwork {
-    /// Address of the task.
-    pub ip: String,
-    /// Whether services are to be found there.
-    pub advertise: bool,
-    /// Ports by label.
-    pub ports: BTreeMap<String, i64>,
-}
-
 /// Why a task did not start.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StartFailure {
@@ -204,4 +195,15 @@ impl StartFailure {
     pub(crate) fn fatal(error: impl ToString) -> StartFailure {
         StartFailure::Failed { text: error.to_string(), recoverable: false }
     }
+}
+
+/// A network that a driver made for a task.
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct DriverNetwork {
+    /// Address of the task.
+    pub ip: String,
+    /// Whether services are to be found there.
+    pub advertise: bool,
+    /// Ports by label.
+    pub ports: BTreeMap<String, i64>,
 }

@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
-use procfs::{Current, Meminfo, MountEntry, Uptime};
+use procfs::{Current, Meminfo, Uptime};
 
+use crate::mounts::mounts;
 use encamp_model::stats::{HostDiskStats, HostMemoryStats};
 
 fn read(path: &str) -> String {
@@ -79,17 +80,6 @@ pub fn memory() -> HostMemoryStats {
 /// The UUID the firmware gives the host; empty if it can't be read.
 pub(crate) fn product_uuid() -> String {
     read("/sys/class/dmi/id/product_uuid").trim().to_lowercase()
-}
-
-/// The mounted file systems; none if they can't be read.
-pub fn mounts() -> Vec<MountEntry> {
-    let mut mounts = procfs::mounts().unwrap_or_default();
-    for mount in &mut mounts {
-        // The crate decodes all escapes but those of spaces.
-        mount.fs_spec = mount.fs_spec.replace("\\040", " ");
-        mount.fs_file = mount.fs_file.replace("\\040", " ");
-    }
-    mounts
 }
 
 /// Usage of the file system that holds a path; zeros if it can't be read (`docs/spec/client.md §27.6`).

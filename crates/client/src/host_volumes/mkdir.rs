@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::Path;
 
-use super::PluginError;
+use super::operation::PluginError;
 
 /// The default mode of a directory.
 const DEFAULT_MODE: u32 = 0o700;

@@ -1,9 +1,10 @@
 //! Plugins of dynamic host volumes (`docs/spec/client.md §4.6.1`). They create and delete the volumes of a node.
 //!
-//! [`Plugins`]: the plugins of the node. [`mkdir`]: the built-in plugin. [`program`]: a program of the plugin directory
+//! [`Plugins`]: the plugins of the node. [`operation`]: what plugins do. [`mkdir`]: the built-in plugin. [`program`]: a program of the plugin directory
 //! and its answers.
 
 pub(crate) mod mkdir;
+mod operation;
 pub(crate) mod program;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,10 +13,11 @@ use std::path::{Path, PathBuf};
 
 use parking_lot::{Mutex, RwLock};
 
-use super::programs::RunError;
 use super::store::VolumeRecord;
 use encamp_model::HostVolume;
 use program::{Node, Program};
+
+pub(crate) use operation::{Created, PluginError};
 
 /// The built-in plugin.
 pub(crate) const MKDIR: &str = "mkdir";
@@ -23,79 +25,6 @@ pub(crate) const MKDIR: &str = "mkdir";
 const MKDIR_VERSION: &str = "0.0.1";
 /// How many programs of the plugin directory are fingerprinted; others are skipped.
 const MOST_PROGRAMS: usize = 64;
-
-/// Why a plugin did not create or delete a volume.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum PluginError {
-    /// The node has no such plugin.
-    #[error("no such plugin: {0:?}")]
-    Unknown(String),
-    /// A parameter of `mkdir` has a value that is not valid.
-    #[error("invalid value for {name:?}: {value:?}")]
-    Parameter {
-        /// The parameter.
-        name: &'static str,
-        /// Its value.
-        value: String,
-    },
-    /// The file system refused an operation.
-    #[error("error {what} {}: {source}", path.display())]
-    Io {
-        /// The operation.
-        what: &'static str,
-        /// On which directory.
-        path: PathBuf,
-        /// The error of the operating system.
-        source: io::Error,
-    },
-    /// The program failed, or did not end in time.
-    #[error("host volume plugin {plugin:?}: {operation}: {error}")]
-    Run {
-        /// The plugin.
-        plugin: String,
-        /// The operation.
-        operation: program::Operation,
-        /// What happened.
-        error: RunError,
-    },
-    /// The program printed an invalid reply.
-    #[error("host volume plugin {plugin:?}: {operation}: {why}")]
-    Reply {
-        /// The plugin.
-        plugin: String,
-        /// The operation.
-        operation: program::Operation,
-        /// What is wrong.
-        why: String,
-    },
-}
-
-impl PluginError {
-    /// Whether the plugin may have left something behind: one that exits with a status other than 0 has cleaned up.
-    fn may_leave(&self) -> bool {
-        match self {
-            PluginError::Unknown(_) | PluginError::Parameter { .. } | PluginError::Io { .. } => false,
-            PluginError::Reply { .. } => true,
-            PluginError::Run { error, .. } => match error {
-                RunError::Start(_) | RunError::Exit { .. } => false,
-                RunError::Signal { .. }
-                | RunError::Timeout(_)
-                | RunError::TooLong(_)
-                | RunError::Canceled
-                | RunError::Wait(_) => true,
-            },
-        }
-    }
-}
-
-/// A volume that a plugin created.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Created {
-    /// Its directory.
-    pub path: PathBuf,
-    /// Its size in bytes; 0: the plugin does not say.
-    pub bytes: i64,
-}
 
 /// The plugins of a node.
 #[derive(Debug)]

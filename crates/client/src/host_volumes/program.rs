@@ -1,59 +1,18 @@
 //! A program of the plugin directory: its variables, and its answers (`docs/spec/client.md §4.6.1`).
 
 use std::ffi::OsString;
-use std::fmt;
 use std::path::{Component, Path, PathBuf};
-use std::time::Duration;
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use super::{Created, PluginError};
+use super::operation::{Created, Operation, PluginError};
 use crate::programs::{Cancel, MOST_OUTPUT, Output, Run, RunError, one_line, run};
 use crate::store::VolumeRecord;
 use encamp_model::version::Version;
 
-/// How long a fingerprint may take.
-const FINGERPRINT_LIMIT: Duration = Duration::from_secs(5);
-/// How long creating or deleting a volume may take.
-const VOLUME_LIMIT: Duration = Duration::from_secs(60);
 /// The longest version, in bytes: it becomes an attribute of the node.
 const LONGEST_VERSION: usize = 128;
-
-/// The operations of a plugin.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Operation {
-    /// Says its version.
-    Fingerprint,
-    /// Creates a volume.
-    Create,
-    /// Deletes a volume.
-    Delete,
-}
-
-impl Operation {
-    /// The name, as plugins know it.
-    fn name(self) -> &'static str {
-        match self {
-            Operation::Fingerprint => "fingerprint",
-            Operation::Create => "create",
-            Operation::Delete => "delete",
-        }
-    }
-
-    fn limit(self) -> Duration {
-        match self {
-            Operation::Fingerprint => FINGERPRINT_LIMIT,
-            Operation::Create | Operation::Delete => VOLUME_LIMIT,
-        }
-    }
-}
-
-impl fmt::Display for Operation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
 
 /// The node, as plugins see it.
 #[derive(Debug, Clone, Default)]

@@ -74,7 +74,7 @@ fn volume() -> VolumeRecord {
 }
 
 #[test]
-fn programs_are_told_of_the_volume_and_answer_with_its_path() {
+fn programs_get_the_volume_and_answer_with_its_path() {
     let host = Host::that_creates(
         r#"env | grep ^DHV_ | sort > "$DHV_PLUGIN_DIR/env"; env | grep -v ^DHV_ > "$DHV_PLUGIN_DIR/rest"
 mkdir -p "$DHV_VOLUMES_DIR/$DHV_VOLUME_ID"
@@ -86,7 +86,7 @@ printf '{"path": "%s", "bytes": 7}' "$DHV_VOLUMES_DIR/$DHV_VOLUME_ID""#,
     let created = host.create(true).unwrap();
     assert_eq!((created.path.display().to_string(), created.bytes), (host.usual(), 7));
     let dir = host.dir.path().display();
-    let expected = [
+    let want = [
         "DHV_CAPACITY_MAX_BYTES=10".to_string(),
         "DHV_CAPACITY_MIN_BYTES=5".into(),
         "DHV_NAMESPACE=prod".into(),
@@ -100,7 +100,7 @@ printf '{"path": "%s", "bytes": 7}' "$DHV_VOLUMES_DIR/$DHV_VOLUME_ID""#,
         "DHV_VOLUME_NAME=data".into(),
     ];
     let env = std::fs::read_to_string(host.dir.path().join("plugins/env")).unwrap();
-    assert_eq!(env.lines().collect::<Vec<_>>(), expected);
+    assert_eq!(env.lines().collect::<Vec<_>>(), want);
     // The shell adds PWD, OLDPWD, SHLVL and `_` of its own.
     let rest = std::fs::read_to_string(host.dir.path().join("plugins/rest")).unwrap();
     let own = ["PATH", "PWD", "OLDPWD", "SHLVL", "_"];
@@ -113,7 +113,7 @@ printf '{"path": "%s", "bytes": 7}' "$DHV_VOLUMES_DIR/$DHV_VOLUME_ID""#,
 fn replies_that_can_not_be_used_are_errors_and_leave_nothing() {
     let cases = [
         ("echo garbage", "printed an invalid reply: expected value at line 1 column 1"),
-        ("echo error >&2; echo '{}'", "missing field `path` at line 1 column 2: error"),
+        ("echo why >&2; echo '{}'", "missing field `path` at line 1 column 2: why"),
         ("echo '{\"path\": \"a/b\"}'", "the path \"a/b\" of its reply is not an absolute path"),
         ("echo '{\"path\": \"/tmp/../etc\"}'", "the path \"/tmp/../etc\" of its reply is not an absolute path"),
         ("echo '{\"path\": \"/nonexistent/volume\"}'", "can't be used: No such file or directory"),

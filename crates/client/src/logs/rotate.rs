@@ -4,10 +4,18 @@ use std::fs::File;
 use std::io::{self, Write};
 
 use crate::directory::Directory;
-use crate::drivers::LogSettings;
 
 /// This close to the end of a file a line is not split.
 const LINE_WINDOW: u64 = 32 * 1024;
+
+/// How the output of a task is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct LogSettings {
+    /// Files per stream.
+    pub max_files: u64,
+    /// Bytes per file.
+    pub max_bytes: u64,
+}
 
 /// Writes one stream of a task into files `<name>.<n>`.
 pub(crate) struct Rotator {

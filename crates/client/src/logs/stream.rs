@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use super::choose;
 use crate::directory::{Directory, Links};
 use crate::error::ClientError;
-use crate::types::StreamFrame;
+use crate::responses::StreamFrame;
 use encamp_model::Bytes;
 
 /// Most data in one frame.

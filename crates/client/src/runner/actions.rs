@@ -37,7 +37,7 @@ impl AllocRunner {
                         false => events::killing(timeout),
                     });
                 } else {
-                    task.kill.send_replace(true);
+                    task.order(|o| o.end = true);
                 }
             }
             for task in tasks {
@@ -91,9 +91,7 @@ impl AllocRunner {
             let mut inner = self.inner.lock();
             inner.coordinator.restart();
             inner.cause = None;
-            self.tasks.iter().for_each(|t| {
-                t.gate.send_replace(false);
-            });
+            self.tasks.iter().for_each(|t| t.order(|o| o.may_start = false));
         }
         let mut errors = Vec::new();
         for runner in &self.tasks {
@@ -150,7 +148,7 @@ impl TaskRunner {
         }
         self.emit(events::restart_signaled(reason));
         self.change(events::restarting("", 0), Some(TaskStatus::Pending));
-        self.revive.send_modify(|n| *n += 1);
+        self.order(|o| o.revivals += 1);
     }
 
     /// Ends when the task is dead.

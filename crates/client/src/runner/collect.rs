@@ -6,18 +6,10 @@ use std::sync::atomic::Ordering;
 
 use super::Shared;
 use super::alloc::AllocRunner;
+use crate::alloc_dir::AllocDir;
 use crate::clock;
 use crate::directory::remove::NotRemoved;
-use crate::dirs::AllocDir;
 use crate::policy::gc;
-use crate::store::AllocRecord;
-use encamp_model::TaskStatus;
-
-/// Whether the disk of the predecessor was taken over in an earlier run: whatever a task did came after that.
-pub(super) fn has_disk(record: &AllocRecord) -> bool {
-    record.disk_taken
-        || record.tasks.values().any(|t| t.built || t.handle.is_some() || t.state.state == TaskStatus::Dead)
-}
 
 /// Removes all that a node keeps of an allocation: its files, then its record.
 pub(crate) fn remove_all(shared: &Shared, id: &str) -> Result<(), NotRemoved> {
@@ -119,7 +111,7 @@ impl AllocRunner {
         removed.unwrap_or_else(|error| Err(NotRemoved::io(self.dirs.root(), std::io::Error::other(error))))
     }
 
-    /// Notes that a node event tells of its removal, which failed; false if one has reported it already.
+    /// Notes that a node event reports its removal, which failed; false if one already did.
     pub(crate) async fn report_removal(&self) -> bool {
         let _order = self.persisting.lock().await;
         if std::mem::replace(&mut self.removal.lock().get_or_insert_default().reported, true) {

@@ -118,7 +118,7 @@ impl AllocRunner {
     }
 
     async fn open_remote(&self, previous: &str) -> Result<DiskBytes, DiskError> {
-        let reads = self.shared.config.disk_reads.as_ref().ok_or(DiskError::NoReads)?;
+        let reads = self.shared.services.disk_reads.as_ref().ok_or(DiskError::NoReads)?;
         let disk = self.find_remote().await?.filter(|disk| disk.alloc_id == previous).ok_or(DiskError::NoNode)?;
         let opened = tokio::time::timeout(STALL, reads.read(&disk)).await.map_err(|_| DiskError::Stalled)?;
         Ok(opened?)
@@ -129,7 +129,7 @@ impl AllocRunner {
         let begin = Instant::now();
         loop {
             let who = self.shared.who();
-            match self.shared.servers.previous_disk(&who, &self.id).await {
+            match self.shared.services.servers.previous_disk(&who, &self.id).await {
                 Ok(Some(disk)) => return Ok(Some(disk)),
                 Ok(None) if begin.elapsed() >= ASK_ABSENT => return Ok(None),
                 Err(error) if begin.elapsed() >= ASK => return Err(error.into()),

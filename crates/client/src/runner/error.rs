@@ -1,11 +1,11 @@
 //! Errors of runners. Their texts become events of tasks.
 
 use std::io;
+use std::path::PathBuf;
 
 use tokio::task::JoinError;
 
 use crate::csi::dirs::SocketError;
-use crate::csi::mount::MountError;
 use crate::directory::PathError;
 use crate::drivers::DriverError;
 use crate::netns;
@@ -16,7 +16,7 @@ use crate::services::{AddressError, RegistrationError};
 use crate::templates::NoAnswer;
 use crate::users::UserError;
 
-use super::volumes::VolumeError;
+use super::csi::mount::MountError;
 
 /// Why an allocation can't be run.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -208,5 +208,37 @@ pub(super) enum TokenError {
         path: String,
         /// The reason.
         source: PathError,
+    },
+}
+
+/// Why a volume can't be mounted.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum VolumeError {
+    /// The group of the task does not ask for it.
+    #[error("the group has no volume \"{0}\"")]
+    NotRequested(String),
+    /// The node does not have it, or not any more.
+    #[error("host volume \"{0}\" does not exist on this node")]
+    Missing(String),
+    /// Its directory is not there.
+    #[error("host volume \"{name}\": {}: {source}", path.display())]
+    Directory {
+        /// The volume.
+        name: String,
+        /// Its directory.
+        path: PathBuf,
+        /// The error of the system.
+        source: io::Error,
+    },
+    /// The allocation has not mounted it.
+    #[error("CSI volume \"{0}\" is not mounted")]
+    NotMounted(String),
+    /// The block says no known propagation.
+    #[error("volume mount \"{volume}\": unknown propagation mode \"{mode}\"")]
+    Propagation {
+        /// The volume.
+        volume: String,
+        /// What it says.
+        mode: String,
     },
 }

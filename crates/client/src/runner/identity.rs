@@ -1,17 +1,13 @@
 //! Workload identity tokens of an allocation's tasks: requests, stores and renews them, and passes them to the tasks
 //! (`docs/spec/client.md §9.1`, `§19.3`).
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use parking_lot::Mutex;
-use tokio::sync::watch;
-
-use super::Shared;
 use super::alloc::AllocRunner;
 use super::error::TokenError;
 use super::task::TaskRunner;
+use super::tokens::Token;
 use crate::directory::PathError;
 use crate::policy::identity;
 use crate::{clock, events};
@@ -19,39 +15,6 @@ use encamp_model::{IdentityRequest, SecretString, SignedIdentity, Task, Workload
 
 /// How long a task waits for its first tokens.
 const FIRST_WAIT: Duration = Duration::from_secs(60);
-
-/// The tokens of an allocation. Secrets.
-pub struct Identities {
-    tokens: Mutex<BTreeMap<IdentityRequest, Token>>,
-    /// All that are wanted are there.
-    complete: watch::Sender<bool>,
-}
-
-struct Token {
-    signed: SignedIdentity,
-    /// None: it stays.
-    renew_at: Option<i64>,
-}
-
-impl Identities {
-    /// With the tokens of an earlier run.
-    pub fn new(shared: &Shared, stored: Vec<SignedIdentity>) -> Identities {
-        let now = clock::now();
-        let valid = stored.into_iter().filter(|s| s.expires == 0 || s.expires > now);
-        let renew_at = |s: &SignedIdentity| shared.draw(|r| identity::renew_at(now, s.expires, r));
-        let token = |s: SignedIdentity| (s.request.clone(), Token { renew_at: renew_at(&s), signed: s });
-        Identities { tokens: Mutex::new(valid.map(token).collect()), complete: watch::channel(false).0 }
-    }
-
-    /// All tokens, to be remembered.
-    pub fn record(&self) -> Vec<SignedIdentity> {
-        self.tokens.lock().values().map(|t| t.signed.clone()).collect()
-    }
-
-    fn jwt(&self, request: &IdentityRequest) -> Option<SecretString> {
-        self.tokens.lock().get(request).map(|t| t.signed.jwt.clone())
-    }
-}
 
 impl AllocRunner {
     fn wanted(&self) -> Vec<IdentityRequest> {
@@ -115,7 +78,7 @@ impl AllocRunner {
         let mut missing = false;
         if !due.is_empty() {
             let count = due.len();
-            match self.shared.servers.sign_identities(&self.shared.who(), due).await {
+            match self.shared.services.servers.sign_identities(&self.shared.who(), due).await {
                 Ok(signed) => {
                     missing = signed.len() < count;
                     for s in signed {
@@ -169,11 +132,10 @@ impl TaskRunner {
             return;
         }
         let mut complete = owner.identities.complete.subscribe();
-        let mut shutdown = self.shutdown.clone();
         tokio::select! {
             _ = tokio::time::timeout(FIRST_WAIT, complete.wait_for(|c| *c)) => {}
             () = self.killed() => {}
-            _ = async { shutdown.wait_for(|s| *s).await.is_ok() } => {}
+            () = self.going() => {}
         }
     }
 

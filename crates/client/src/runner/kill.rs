@@ -10,14 +10,14 @@ use encamp_model::{TaskEvent, TaskStatus, duration, format_duration};
 
 /// Pauses between the attempts to stop a task, in seconds.
 const PAUSES: [u64; 4] = [5, 20, 80, 120];
-/// How long to wait for a task that could not be stopped before its state is checked again.
+/// The time that a task without `kill_timeout` may take to end, in nanoseconds.
 const DEFAULT_KILL_TIMEOUT: i64 = 5_000_000_000;
 
 impl TaskRunner {
     /// Asks the task to end; its events begin with `event`.
     pub(crate) fn begin_kill(&self, event: TaskEvent) {
         self.emit(event);
-        self.kill.send_replace(true);
+        self.order(|o| o.end = true);
     }
 
     /// The time the task may take to end, in nanoseconds.
@@ -32,7 +32,7 @@ impl TaskRunner {
 
     /// Ends waits for the shutdown.
     pub fn hurry(&self) {
-        self.hurry.send_replace(true);
+        self.order(|o| o.hurry = true);
     }
 
     /// Ends the running task after its shutdown delay; gives how it ended.
@@ -41,18 +41,17 @@ impl TaskRunner {
         let delay = self.task().shutdown_delay;
         if delay > 0 {
             let text = format_duration(delay);
-            if *self.hurry.borrow() {
+            if self.orders.borrow().hurry {
                 let text = format!("Skipping shutdown_delay of {text} before killing the task.");
                 self.emit(events::message("Skipping shutdown delay", text));
             } else {
                 let text = format!("Waiting for shutdown_delay of {text} before killing the task.");
                 self.change(events::message("Waiting for shutdown delay", text), Some(TaskStatus::Pending));
-                let mut hurry = self.hurry.subscribe();
                 tokio::select! {
                     // Ended by itself: nothing is left to kill.
                     exit = handle.wait() => return exit,
                     () = tokio::time::sleep(duration::of_nanos(delay)) => {}
-                    _ = hurry.wait_for(|h| *h) => {}
+                    () = self.ordered(|o| o.hurry) => {}
                 }
             }
         }

@@ -43,7 +43,7 @@ impl TaskRunner {
 
     /// Counts something that happened to the task.
     pub(super) fn count(&self, name: &str) {
-        self.with_labels(|labels| self.shared.config.metrics.count(&format!("client.allocs.{name}"), 1, labels));
+        self.with_labels(|labels| self.shared.services.metrics.count(&format!("client.allocs.{name}"), 1, labels));
     }
 }
 
@@ -60,7 +60,7 @@ impl Shared {
             ("namespace", &alloc.namespace),
             ("hook_name", name),
         ];
-        let metrics = &self.config.metrics;
+        let metrics = &self.services.metrics;
         metrics.time(&format!("client.{what}.elapsed"), begin.elapsed(), &labels);
         metrics.count(&format!("client.{what}.{}", if ok { "success" } else { "failed" }), 1, &labels);
     }

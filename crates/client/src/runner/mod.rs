@@ -1,15 +1,17 @@
 //! Runs allocations and their tasks (`docs/spec/client.md §9`, `§10`).
 //!
-//! - [`alloc`]: the allocation runner: pre-run hooks, the tasks and their dependencies, post-run hooks. [`actions`]:
-//!   requests to a running allocation. [`collect`]: its place in local collection, and its removal.
-//! - [`task`]: the task runner. [`setup`]: preparation and start of a task. [`kill`]: kills a task. [`identity`]:
-//!   workload identity tokens.
-//! - `artifacts`: downloads before the start. `disk`: the disk of the predecessor. `csi`: tasks that are storage plugins, and the CSI volumes of allocations.
-//!   `templates`: templates. `volumes`: what is mounted in tasks.
+//! - [`alloc`]: the allocation runner, and [`alloc_loop`] its life: pre-run hooks, the tasks and their dependencies,
+//!   post-run hooks. [`actions`]: requests to a running allocation. [`collect`]: its place in local collection, and its
+//!   removal. `shared`: what all runners of a node share.
+//! - [`task`]: the task runner, and `task_loop` its loop of starts and restarts. `orders`: what it is to do. [`setup`]: preparation and start of a
+//!   task. [`kill`]: kills a task. [`identity`]: workload identity tokens, which `tokens` holds.
+//! - `artifacts`: downloads before the start. `disk`: the disk of the predecessor. `csi`: tasks that are storage
+//!   plugins, and the CSI volumes of allocations. `templates`: templates. `volumes`: what is mounted in tasks.
 //! - `network`: the network of an allocation. [`services`]: services and checks. [`metrics`]: metrics. [`error`]: errors.
 
 pub mod actions;
 pub mod alloc;
+pub mod alloc_loop;
 mod artifacts;
 pub mod collect;
 mod csi;
@@ -19,77 +21,14 @@ pub mod identity;
 pub mod kill;
 pub mod metrics;
 mod network;
+mod orders;
 pub mod services;
 pub mod setup;
+mod shared;
 pub mod task;
+mod task_loop;
 mod templates;
+mod tokens;
 mod volumes;
 
-use std::collections::BTreeMap;
-use std::path::PathBuf;
-use std::sync::Arc;
-
-use parking_lot::{Mutex, RwLock};
-
-use super::config::Config;
-use super::csi::Csi;
-use super::drivers::Driver;
-use super::network::records::Networks;
-use super::policy::gc::Marks;
-use super::servers::{Credentials, Servers};
-use super::store::Store;
-use encamp_model::random::Random;
-use encamp_model::{Allocation, Node};
-
-/// The parts that all runners of a node share.
-pub struct Shared {
-    /// Settings.
-    pub config: Config,
-    /// The servers, and who asks them.
-    pub servers: Arc<dyn Servers>,
-    /// The node's ID and secrets.
-    pub who: Mutex<Credentials>,
-    /// Drivers by name.
-    pub drivers: BTreeMap<String, Arc<dyn Driver>>,
-    /// The stored state.
-    pub store: Store,
-    /// The node as it is now.
-    pub node: RwLock<Node>,
-    /// The node changed: servers are to learn that.
-    pub node_changed: tokio::sync::Notify,
-    /// Its storage plugins.
-    pub csi: Csi,
-    /// The networks of allocations.
-    pub networks: Networks,
-    /// The agent's environment.
-    pub host_env: BTreeMap<String, String>,
-    /// Where the allocations have their files.
-    pub alloc_dir: PathBuf,
-    /// Jitter.
-    pub random: Mutex<Random>,
-    /// The servers were asked what to run, with success.
-    pub contacted: tokio::sync::watch::Sender<bool>,
-    /// Takes every new view of an allocation.
-    pub report: Box<dyn Fn(Allocation) + Send + Sync>,
-    /// When allocations are marked for collection.
-    pub marks: Mutex<Marks>,
-    /// Wants a pass of local collection.
-    pub collect: tokio::sync::Notify,
-}
-
-impl Shared {
-    /// The node as it is now.
-    pub fn node(&self) -> Node {
-        self.node.read().clone()
-    }
-
-    /// The connection to the servers.
-    pub fn who(&self) -> Credentials {
-        self.who.lock().clone()
-    }
-
-    /// Draws jitter.
-    pub fn draw<T>(&self, f: impl FnOnce(&mut Random) -> T) -> T {
-        f(&mut self.random.lock())
-    }
-}
+pub use self::shared::Shared;

@@ -270,7 +270,7 @@ impl AllocRunner {
     /// Ends work when the agent is to end, and the allocation if `stopping` is set; until it is dropped.
     fn ends_with(&self, stopping: bool) -> Watched {
         let cancel = Cancel::default();
-        let (given_up, mut stop, mut going) = (cancel.clone(), self.stopping.subscribe(), self.shutdown_signal());
+        let (canceled, mut stop, mut going) = (cancel.clone(), self.stopping.subscribe(), self.shutdown_signal());
         let task = tokio::spawn(async move {
             let stop = async {
                 if !stopping || stop.wait_for(|s| *s).await.is_err() {
@@ -286,7 +286,7 @@ impl AllocRunner {
                 () = stop => {}
                 () = go => {}
             }
-            given_up.set();
+            canceled.set();
         });
         Watched(cancel, task)
     }

@@ -54,7 +54,7 @@ impl AllocRunner {
         }
         let ids: Vec<String> = wanted.iter().map(|w| w.id.clone()).collect();
         let who = self.shared.who();
-        self.shared.servers.upsert_services(&who, wanted).await?;
+        self.shared.services.servers.upsert_services(&who, wanted).await?;
         self.registered.lock().extend(ids.into_iter().map(|id| (id, of.clone())));
         Ok(())
     }
@@ -121,7 +121,9 @@ impl AllocRunner {
             tokio::spawn(async move {
                 for attempt in 0..ATTEMPTS {
                     let who = shared.who();
-                    let Err(error) = shared.servers.delete_service(&who, &namespace, &id).await else { return };
+                    let Err(error) = shared.services.servers.delete_service(&who, &namespace, &id).await else {
+                        return;
+                    };
                     if matches!(error, ServersError::NodeNotFound | ServersError::NotFound(_)) {
                         return;
                     }

@@ -7,12 +7,13 @@ use std::time::Instant;
 
 use super::alloc::AllocRunner;
 use super::error::{FailedHook, HookError};
+use super::orders;
 use super::task::TaskRunner;
 use crate::cgroups::Limits;
 use crate::clock;
 use crate::directory::{Links, PathError};
 use crate::drivers::{
-    Compute, Driver, Events, Isolation, LogSettings, Mount, Names, RunningTask, StartFailure, StartTask,
+    Compute, Driver, Events, Isolation, Killed, LogSettings, Mount, Names, RunningTask, StartFailure, StartTask,
 };
 use crate::env::{Input, TaskEnv};
 use crate::events;
@@ -62,30 +63,7 @@ impl TaskRunner {
         self.download_artifacts(&owner, &task).await?;
         mounts.extend(self.prepare_further(&owner, &task, driver.as_ref()).map_err(failed)?);
         self.render_templates(&owner).await?;
-        let env = self.env(&owner, &task);
-        let run = clock::uuid().map_err(|e| {
-            self.emit(events::driver_failure(&e.to_string()));
-            FATAL
-        })?;
-        let run: String = run.chars().take(8).collect();
-        let start = StartTask {
-            id: format!("{}/{}/{run}", owner.id, self.name),
-            task: self.name.clone(),
-            config: task.config.iter().map(|(k, v)| (k.clone(), env.replace_value(v))).collect(),
-            env: env.variables(),
-            user: env.replace(&task.user),
-            alloc_dir: owner.dirs.root(),
-            limits: limits(&owner, &self.name),
-            network_namespace: owner.network_namespace(),
-            mounts,
-            network: owner.task_network(&env),
-            logs: log_settings(&task),
-            names: self.names(&owner),
-            ports: ports(&owner),
-            compute: self.compute(),
-            events: self.driver_events(),
-            killed: Some(self.kill.subscribe()),
-        };
+        let start = self.start_of(&owner, &task, mounts)?;
         let started = driver.start(start).await.map_err(|failure| {
             let recoverable = matches!(failure, StartFailure::Failed { recoverable: true, .. });
             match &failure {
@@ -104,6 +82,34 @@ impl TaskRunner {
         self.change(events::started(), Some(TaskStatus::Running));
         self.count("running");
         Ok(started.handle)
+    }
+
+    /// What the driver gets to start the task.
+    fn start_of(&self, owner: &AllocRunner, task: &Task, mounts: Vec<Mount>) -> Result<StartTask, NotStarted> {
+        let env = self.env(owner, task);
+        let run = clock::uuid().map_err(|e| {
+            self.emit(events::driver_failure(&e.to_string()));
+            FATAL
+        })?;
+        let run: String = run.chars().take(8).collect();
+        Ok(StartTask {
+            id: format!("{}/{}/{run}", owner.id, self.name),
+            task: self.name.clone(),
+            config: task.config.iter().map(|(k, v)| (k.clone(), env.replace_value(v))).collect(),
+            env: env.variables(),
+            user: env.replace(&task.user),
+            alloc_dir: owner.dirs.root(),
+            limits: limits(owner, &self.name),
+            network_namespace: owner.network_namespace(),
+            mounts,
+            network: owner.task_network(&env),
+            logs: log_settings(task),
+            names: self.names(owner),
+            ports: ports(owner),
+            compute: self.compute(),
+            events: self.driver_events(),
+            killed: self.end_of_start(),
+        })
     }
 
     /// The names of what the task belongs to.
@@ -138,6 +144,15 @@ impl TaskRunner {
             if let Some(task) = owner.upgrade().and_then(|o| o.task(&name).cloned()) {
                 task.emit(event);
             }
+        })
+    }
+
+    /// Ends a start that lasts when the task is to end.
+    fn end_of_start(&self) -> Killed {
+        let orders = self.orders.clone();
+        Killed::when(move || {
+            let orders = orders.clone();
+            Box::pin(async move { orders::wait(&orders, |o| o.end).await })
         })
     }
 
@@ -255,7 +270,7 @@ impl TaskRunner {
 
     /// Serves the task API on the task's socket, if the driver's tasks can connect to it.
     pub(super) fn open_api(&self, owner: &AllocRunner, driver: &dyn Driver) -> Result<(), PathError> {
-        let Some(api) = self.shared.config.task_api.as_ref().filter(|_| driver.capabilities().local_processes) else {
+        let Some(api) = self.shared.services.task_api.as_ref().filter(|_| driver.capabilities().local_processes) else {
             return Ok(());
         };
         let name = TaskName { alloc_id: owner.id.clone(), task: self.name.clone() };

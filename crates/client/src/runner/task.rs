@@ -1,4 +1,4 @@
-//! The task runner: the loop of starts and restarts (`docs/spec/client.md §10.2`).
+//! The task runner: what it is made of, its state and its orders (`docs/spec/client.md §10`).
 
 use std::sync::{Arc, Weak};
 
@@ -7,18 +7,17 @@ use tokio::sync::watch;
 
 use super::Shared;
 use super::alloc::AllocRunner;
-use super::setup::NotStarted;
-use super::templates::Templates;
-use super::templates::secret_blocks::Secrets;
+use super::orders::{self, Orders};
+use super::templates::{Secrets, Templates};
 use crate::clock;
-use crate::drivers::{DriverError, Exit, Isolation, RunningTask};
+use crate::drivers::{Isolation, RunningTask};
 use crate::events;
 use crate::policy::lifecycle::Stage;
-use crate::policy::restart::{Decision, Ending, RestartTracker};
+use crate::policy::restart::RestartTracker;
 use crate::processes::Table;
 use crate::store::TaskRecord;
 use encamp_model::stats::TaskResourceUsage;
-use encamp_model::{Allocation, JobType, Task, TaskEvent, TaskState, TaskStatus, duration};
+use encamp_model::{Allocation, JobType, Task, TaskEvent, TaskState, TaskStatus};
 
 /// Runs one task of an allocation.
 pub struct TaskRunner {
@@ -30,16 +29,7 @@ pub struct TaskRunner {
     pub(super) owner: Weak<AllocRunner>,
     pub(super) task: RwLock<Arc<Task>>,
     pub(super) inner: Mutex<Inner>,
-    /// It may start.
-    pub(super) gate: watch::Sender<bool>,
-    /// It is to end.
-    pub(super) kill: watch::Sender<bool>,
-    /// Waits of its shutdown are over.
-    pub(super) hurry: watch::Sender<bool>,
-    /// The allocation is done with it.
-    pub(super) release: watch::Sender<bool>,
-    /// Grows when a dead task is to start again.
-    pub(super) revive: watch::Sender<u64>,
+    pub(super) orders: watch::Sender<Orders>,
     /// Grows with each change of the state.
     pub(super) changed: watch::Sender<u64>,
     /// The task API, while it is served; dropped, it is not.
@@ -48,8 +38,6 @@ pub struct TaskRunner {
     pub(super) templates: Templates,
     /// Its `secret` blocks.
     pub(super) secrets: Secrets,
-    /// The agent goes, the task stays.
-    pub(super) shutdown: watch::Receiver<bool>,
 }
 
 /// The changes.
@@ -62,13 +50,6 @@ pub(super) struct Inner {
     pub restored: bool,
 }
 
-/// Where the loop goes.
-enum Next {
-    Again,
-    Dead,
-    Shutdown,
-}
-
 impl TaskRunner {
     /// A runner of a task; `record`: what became of it in an earlier run.
     pub fn new(
@@ -77,7 +58,6 @@ impl TaskRunner {
         alloc: &Allocation,
         task: &Task,
         record: Option<TaskRecord>,
-        shutdown: watch::Receiver<bool>,
     ) -> TaskRunner {
         let now = clock::now();
         let job_type = alloc.job.as_ref().map_or(&JobType::Unset, |j| &j.r#type);
@@ -102,16 +82,11 @@ impl TaskRunner {
                 restored,
             }),
             task: RwLock::new(Arc::new(task.clone())),
-            gate: watch::channel(false).0,
-            kill: watch::channel(false).0,
-            hurry: watch::channel(false).0,
-            release: watch::channel(false).0,
-            revive: watch::channel(0).0,
+            orders: watch::Sender::default(),
             changed: watch::channel(0).0,
             api: Mutex::default(),
             templates: Templates::default(),
             secrets: Secrets::default(),
-            shutdown,
         }
     }
 
@@ -193,227 +168,34 @@ impl TaskRunner {
         }
     }
 
+    /// Changes what it is ordered to do.
+    pub(super) fn order(&self, change: impl FnOnce(&mut Orders)) {
+        self.orders.send_modify(change);
+    }
+
+    /// Ends when it is ordered to do something.
+    pub(super) async fn ordered(&self, what: impl FnMut(&Orders) -> bool) {
+        orders::wait(&self.orders, what).await;
+    }
+
+    /// Whether it is to end.
     pub(super) fn is_killed(&self) -> bool {
-        *self.kill.borrow()
+        self.orders.borrow().end
     }
 
+    /// Ends when it is to end.
     pub(super) async fn killed(&self) {
-        let _ = self.kill.subscribe().wait_for(|k| *k).await;
+        self.ordered(|o| o.end).await;
     }
 
+    /// Ends when the agent goes and the task stays.
     pub(super) async fn going(&self) {
-        let mut shutdown = self.shutdown.clone();
-        if shutdown.wait_for(|s| *s).await.is_err() {
-            std::future::pending::<()>().await;
-        }
+        self.ordered(|o| o.leave).await;
     }
 
     pub(super) async fn persist(&self) {
         if let Some(owner) = self.owner.upgrade() {
             owner.persist().await;
-        }
-    }
-
-    /// The whole life of the task.
-    pub async fn run(self: Arc<Self>) {
-        let (complete, dead, restored) = {
-            let inner = self.inner.lock();
-            let dead = inner.record.state.state == TaskStatus::Dead;
-            (inner.record.complete, dead, inner.restored)
-        };
-        if complete {
-            return;
-        }
-        let mut attached = None;
-        if restored && !dead {
-            attached = self.restore().await;
-        } else if let (true, Some(handle)) = (restored, self.inner.lock().record.handle.take()) {
-            // Ended, but what its driver keeps may be left.
-            let driver = self.shared.drivers.get(&self.task().driver).cloned();
-            tokio::spawn(async move {
-                if let Some(driver) = driver {
-                    driver.forget(&handle).await;
-                }
-            });
-        }
-        let mut next = if dead { Next::Dead } else { Next::Again };
-        loop {
-            next = match next {
-                Next::Again => self.once(attached.take()).await,
-                Next::Shutdown => return,
-                Next::Dead => {
-                    self.deregister_services();
-                    self.close_api();
-                    self.templates.stop();
-                    self.change(None, Some(TaskStatus::Dead));
-                    self.count(if self.state().failed { "failed" } else { "complete" });
-                    if self.stage == Stage::Poststop || self.is_killed() {
-                        break;
-                    }
-                    let seen = *self.revive.borrow();
-                    tokio::select! {
-                        biased;
-                        _ = async { self.revive.subscribe().wait_for(|n| *n > seen).await.map(|_| ()) } => Next::Again,
-                        _ = async { self.release.subscribe().wait_for(|r| *r).await.map(|_| ()) } => break,
-                        () = self.killed() => break,
-                        () = self.going() => Next::Shutdown,
-                    }
-                }
-            };
-        }
-        self.inner.lock().record.complete = true;
-        self.change(None, None);
-        self.persist().await;
-    }
-
-    /// Finds the task of an earlier run again (`docs/spec/client.md §25.3`).
-    async fn restore(&self) -> Option<Arc<dyn RunningTask>> {
-        let (handle, running) = {
-            let inner = self.inner.lock();
-            (inner.record.handle.clone()?, inner.record.state.state == TaskStatus::Running)
-        };
-        let driver = self.shared.drivers.get(&self.task().driver).cloned()?;
-        match driver.recover(&handle).await {
-            Ok(task) => {
-                self.inner.lock().handle = Some(task.clone());
-                self.resume_secrets();
-                self.resume_templates();
-                let opened = self.owner.upgrade().map(|o| self.open_api(&o, driver.as_ref()));
-                if let Some(Err(error)) = opened {
-                    tracing::warn!(target: "client.alloc_runner.task_runner", task = self.name, %error, "the task API is not served");
-                }
-                Some(task)
-            }
-            Err(error) => {
-                driver.forget(&handle).await;
-                self.inner.lock().record.handle = None;
-                let alloc = self.owner.upgrade().map(|o| o.alloc())?;
-                let system = alloc.job.as_ref().is_some_and(|j| j.r#type == JobType::System);
-                if running && !alloc.terminal() && !system {
-                    tracing::warn!(target: "client.alloc_runner.task_runner", alloc_id = alloc.id, task = self.name, %error, "task not found again");
-                    let text = "failed to restore task; will not run until server is contacted";
-                    self.change(events::message("Failed Restoring Task", text), Some(TaskStatus::Pending));
-                    let mut contacted = self.shared.contacted.subscribe();
-                    tokio::select! {
-                        _ = contacted.wait_for(|c| *c) => {}
-                        () = self.killed() => {}
-                        () = self.going() => {}
-                    }
-                }
-                None
-            }
-        }
-    }
-
-    /// One start and what follows, or what follows a task that runs already.
-    async fn once(&self, attached: Option<Arc<dyn RunningTask>>) -> Next {
-        let mut handle = match attached {
-            Some(handle) => handle,
-            None => {
-                let mut gate = self.gate.subscribe();
-                tokio::select! {
-                    biased;
-                    () = self.killed() => return Next::Dead,
-                    () = self.going() => return Next::Shutdown,
-                    _ = gate.wait_for(|open| *open) => {}
-                }
-                match self.launch().await {
-                    Ok(handle) => handle,
-                    Err(NotStarted::Killed) => return Next::Dead,
-                    Err(NotStarted::Shutdown) => return Next::Shutdown,
-                    // A failure while the task is killed is no failure.
-                    Err(NotStarted::Failed(_)) if self.is_killed() => return Next::Dead,
-                    Err(NotStarted::Failed(ending)) => return self.follow(&ending).await,
-                }
-            }
-        };
-        self.persist().await;
-        self.register_services();
-        let mut failed = false;
-        let exit = {
-            // The plugin is no longer registered when the task has ended.
-            let mut supervision = std::pin::pin!(self.supervise_csi_plugin());
-            loop {
-                let exit = tokio::select! {
-                    biased;
-                    exit = handle.wait() => exit,
-                    failure = &mut supervision, if !failed => {
-                        failed = true;
-                        self.plugin_failed(&failure);
-                        self.kill_plugin(&handle).await
-                    }
-                    () = self.killed() => self.kill_running(&handle).await,
-                    () = self.going() => return Next::Shutdown,
-                };
-                if !exit.lost {
-                    break exit;
-                }
-                match self.reattach(&handle).await {
-                    Ok(again) => handle = again,
-                    Err(error) => break Exit { message: error.to_string(), code: 1, ..Exit::default() },
-                }
-            }
-        };
-        self.emit(events::terminated(exit.code, exit.signal, exit.oom, &exit.message));
-        if exit.oom {
-            self.count("oom_killed");
-        }
-        handle.destroy().await;
-        {
-            let mut inner = self.inner.lock();
-            inner.handle = None;
-            inner.record.handle = None;
-        }
-        self.follow(&Ending::Exited { success: exit.success() && !failed }).await
-    }
-
-    /// Ends a running storage plugin that did not become healthy; gives how it ended.
-    async fn kill_plugin(&self, handle: &Arc<dyn RunningTask>) -> Exit {
-        if let Err(error) = self.stop(handle).await {
-            tracing::error!(target: "client.alloc_runner.task_runner", task = self.name, %error, "failed to kill a storage plugin");
-        }
-        tokio::select! {
-            exit = handle.wait() => exit,
-            () = self.killed() => self.kill_running(handle).await,
-        }
-    }
-
-    /// The driver lost the task: finds it again.
-    async fn reattach(&self, lost: &Arc<dyn RunningTask>) -> Result<Arc<dyn RunningTask>, DriverError> {
-        let driver = self.shared.drivers.get(&self.task().driver).ok_or(DriverError::NoDriver)?;
-        let again = driver.recover(&lost.state()).await?;
-        let mut inner = self.inner.lock();
-        inner.record.handle = Some(again.state());
-        inner.handle = Some(again.clone());
-        Ok(again)
-    }
-
-    /// Asks the restart tracker, and waits as long as it says.
-    async fn follow(&self, ending: &Ending) -> Next {
-        let now = clock::now();
-        let decision = self.shared.draw(|random| self.inner.lock().tracker.decide(ending, now, random));
-        let delay = match decision {
-            Decision::Killed => {
-                let error = std::mem::take(&mut self.inner.lock().kill_error);
-                self.change(events::killed(&error), Some(TaskStatus::Dead));
-                return Next::Dead;
-            }
-            Decision::Finished => return Next::Dead,
-            Decision::Failed { reason } => {
-                self.change(events::not_restarting(&reason), Some(TaskStatus::Dead));
-                return Next::Dead;
-            }
-            Decision::Restart { reason, delay } => {
-                self.change(events::restarting(&reason, delay), Some(TaskStatus::Pending));
-                self.count("restart");
-                delay
-            }
-        };
-        tokio::select! {
-            biased;
-            () = self.killed() => Next::Dead,
-            () = self.going() => Next::Shutdown,
-            () = tokio::time::sleep(duration::of_nanos(delay)) => Next::Again,
         }
     }
 }

@@ -1,46 +1,13 @@
 //! The volumes of a task: what its `volume_mount` blocks mount (`docs/spec/client.md §23`, `§24.2`).
 
-use std::io;
 use std::path::PathBuf;
 
 use super::alloc::AllocRunner;
-use super::error::HookError;
+use super::error::{HookError, VolumeError};
 use super::task::TaskRunner;
 use crate::drivers::{Driver, Mount, Propagation, VolumeMounts};
 use crate::env::TaskEnv;
 use encamp_model::{Allocation, Node, Task, VolumeMount, VolumeRequest};
-
-/// Why a volume can't be mounted.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum VolumeError {
-    /// The group of the task does not ask for it.
-    #[error("the group has no volume \"{0}\"")]
-    NotRequested(String),
-    /// The node does not have it, or not any more.
-    #[error("host volume \"{0}\" does not exist on this node")]
-    Missing(String),
-    /// Its directory is not there.
-    #[error("host volume \"{name}\": {}: {source}", path.display())]
-    Directory {
-        /// The volume.
-        name: String,
-        /// Its directory.
-        path: PathBuf,
-        /// The error of the system.
-        source: io::Error,
-    },
-    /// The allocation has not mounted it.
-    #[error("CSI volume \"{0}\" is not mounted")]
-    NotMounted(String),
-    /// The block says no known propagation.
-    #[error("volume mount \"{volume}\": unknown propagation mode \"{mode}\"")]
-    Propagation {
-        /// The volume.
-        volume: String,
-        /// What it says.
-        mode: String,
-    },
-}
 
 /// The volumes to choose from.
 struct Available<'a> {

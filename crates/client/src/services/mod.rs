@@ -1,9 +1,9 @@
 //! Services of the cluster's own catalogue, and their checks (`docs/spec/client.md §16`).
 //!
-//! - [`checks`]: definitions and results of checks. [`run`]: runs them.
+//! - [`checks`]: definitions and results of checks. [`run_checks`]: runs them.
 
 pub mod checks;
-pub mod run;
+pub mod run_checks;
 
 use super::drivers::DriverNetwork;
 use super::env::TaskEnv;

@@ -1,14 +1,14 @@
 //! Templates of tasks (`docs/spec/client.md §19.1`): the parts that know nothing of task runners. The task runner drives
 //! them (`runner::templates`).
 //!
-//! - [`plan`]: the templates of a task, read and compiled, with their paths checked. [`files`]: paths, sources and
+//! - [`plan`]: the templates of a task, read and compiled, with their paths checked. [`place`]: paths, sources and
 //!   results. [`dotenv`]: results that are environments.
 //! - [`reads`]: what templates read from the servers. [`values`]: the answers as values of templates. [`cache`]: the
 //!   answers known so far. [`timing`]: how long changes are collected.
 
 pub(crate) mod cache;
 pub(crate) mod dotenv;
-pub(crate) mod files;
+pub(crate) mod place;
 pub(crate) mod plan;
 pub mod reads;
 pub(crate) mod timing;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::cache::Known;
-use super::files::{Place, Target};
+use super::place::{Place, Target};
 use super::timing::{Due, Wait};
 use super::{TemplateError, dotenv};
 use crate::config::TemplateConfig;

@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Component, Path, PathBuf};
 
-use super::{Budget, UnpackError};
+use super::bounds::{Budget, UnpackError};
 use crate::directory::{Directory, Links, PathError};
 
 /// How deep directories of an artifact may be.

@@ -8,8 +8,8 @@ use std::time::{Duration, SystemTime};
 
 use tar::EntryType;
 
+use super::bounds::{Budget, UnpackError};
 use super::members::{Place, path, shown};
-use super::{Budget, UnpackError};
 use crate::directory::Directory;
 
 /// How much may be read between two members: headers, long names, extensions. The library keeps that in memory.

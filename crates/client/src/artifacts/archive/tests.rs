@@ -1,4 +1,5 @@
-use std::io::{Seek, SeekFrom};
+use std::fs::File;
+use std::io::{self, Seek, SeekFrom, Write};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 

@@ -6,8 +6,8 @@ use std::io::{BufReader, Read};
 use rustix::fs::FileType;
 use zip::ZipArchive;
 
+use super::bounds::{Budget, UnpackError};
 use super::members::{Place, path, shown};
-use super::{Budget, UnpackError};
 use crate::directory::Directory;
 
 /// The longest target of a symbolic link.

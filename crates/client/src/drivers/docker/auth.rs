@@ -13,8 +13,8 @@ use serde::Deserialize;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::Command;
 
-use super::settings::DockerConfig;
-use super::task::{Login, TaskConfig};
+use super::task_config::{Login, TaskConfig};
+use crate::config::docker::DockerConfig;
 
 /// The registry of images that name none, as files with logins spell it.
 const DOCKER_HUB: &str = "https://index.docker.io/v1/";

@@ -8,7 +8,7 @@ use bollard::{ClientVersion, Docker};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-use super::super::config::ConfigError;
+use super::super::config_block::ConfigError;
 
 /// The socket of Docker.
 const DOCKER: &str = "/var/run/docker.sock";

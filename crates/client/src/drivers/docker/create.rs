@@ -7,12 +7,12 @@ use bollard::models::{
     NetworkingConfig, PortBinding,
 };
 
-use super::super::config::ConfigError;
+use super::super::config_block::ConfigError;
 use super::super::{StartFailure, StartTask};
-use super::network::Holder;
-use super::settings::DockerConfig;
-use super::task::TaskConfig;
+use super::network_holder::Holder;
+use super::task_config::TaskConfig;
 use super::{limits, mounts};
+use crate::config::docker::DockerConfig;
 use crate::ranges;
 
 /// What all labels of the driver begin with.

@@ -7,9 +7,10 @@ use bollard::models::{ContainerSummary, ContainerSummaryStateEnum as Status};
 use bollard::query_parameters::ListContainersOptions;
 
 use super::connect::LONG;
+use super::container_state;
 use super::create::{ALLOC_LABEL, NODE_LABEL};
-use super::settings::Dangling;
-use super::{Shared, handle};
+use super::driver_state::Shared;
+use crate::config::docker::Dangling;
 
 /// Whether a container of the driver is to be removed. `now` in Unix seconds; `ended`: also containers that ended.
 fn is_dangling(
@@ -60,7 +61,7 @@ async fn pass(shared: &Shared, settings: &Dangling) {
             tracing::info!(target: "client.driver_mgr.docker", container = name, "a container of no task would be removed");
             continue;
         }
-        match handle::remove(&shared.daemon, &id).await {
+        match container_state::remove(&shared.daemon, &id).await {
             Ok(()) => {
                 tracing::info!(target: "client.driver_mgr.docker", container = name, "removed a container of no task")
             }

@@ -9,7 +9,8 @@ use tokio::sync::watch;
 
 use super::super::Fingerprint;
 use super::connect::{DaemonError, SHORT};
-use super::{DockerConfig, Shared};
+use super::driver_state::Shared;
+use crate::config::docker::DockerConfig;
 
 /// How often the daemon is checked: one that answers, and one that does not.
 const PERIOD: Duration = Duration::from_secs(30);

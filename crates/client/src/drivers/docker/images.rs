@@ -15,15 +15,15 @@ use super::super::{StartFailure, StartTask};
 use super::auth::{self, AuthError};
 use super::connect::{Daemon, DaemonError, SHORT, short};
 use super::progress::Progress;
-use super::settings::DockerConfig;
-use super::task::{Login, TaskConfig};
+use super::task_config::{Login, TaskConfig};
+use crate::config::docker::DockerConfig;
 use crate::directory::{Directory, Links, PathError};
 use crate::events;
 
 /// The tag of images that name none.
 const LATEST: &str = "latest";
-/// How often the progress of a long pull is reported.
-const TELL: Duration = Duration::from_secs(120);
+/// How often an event reports a pull that lasts.
+const REPORT: Duration = Duration::from_secs(120);
 /// How often an image is tried to be removed, and the pause between.
 const TRIES: u32 = 3;
 const PAUSE: Duration = Duration::from_secs(3);
@@ -216,18 +216,13 @@ impl Images {
         start: &StartTask,
     ) -> Result<(), ImageError> {
         let mut state = self.join(image, login, limit, activity);
-        let killed = async {
-            match &start.killed {
-                Some(killed) => drop(killed.clone().wait_for(|k| *k).await),
-                None => std::future::pending().await,
-            }
-        };
+        let killed = start.killed.wait();
         tokio::pin!(killed);
         let mut reported = Instant::now();
         loop {
             match &*state.borrow_and_update() {
                 Pull::Done(outcome) => return outcome.clone(),
-                Pull::Running(progress) if reported.elapsed() >= TELL && !progress.is_empty() => {
+                Pull::Running(progress) if reported.elapsed() >= REPORT && !progress.is_empty() => {
                     let mut event = events::driver(&format!("Downloading image: {progress}"));
                     event.details.insert("image".into(), image.into());
                     start.events.emit(event);

@@ -5,11 +5,12 @@ use std::collections::BTreeSet;
 
 use bollard::models::{DeviceMapping, HostConfig, HostConfigCgroupnsModeEnum, ResourcesUlimits};
 
-use super::super::capabilities::GIVEN;
 use super::super::{Compute, StartTask};
-use super::settings::DockerConfig;
-use super::task::{Device, TaskConfig};
+use super::settings::cap_name;
+use super::task_config::{Device, TaskConfig};
 use crate::cgroups::Limits;
+use crate::config::default_capabilities::GIVEN;
+use crate::config::docker::DockerConfig;
 use crate::ranges;
 
 /// All capabilities.
@@ -68,12 +69,6 @@ pub(crate) enum NotAllowed {
     /// A cgroup namespace that is none.
     #[error("cgroupns = {0:?} is no mode: use host or private")]
     CgroupNamespace(String),
-}
-
-/// The name of a capability as the settings have it: lower case, without `CAP_`.
-pub(crate) fn cap_name(name: &str) -> String {
-    let name = name.trim().to_ascii_lowercase();
-    name.strip_prefix("cap_").map(String::from).unwrap_or(name)
 }
 
 /// What is added to and taken from the capabilities that a daemon gives.
@@ -191,13 +186,8 @@ fn text(value: &str) -> Option<String> {
     (!value.is_empty()).then(|| value.to_string())
 }
 
-/// Puts into the settings of a container what it may do and use.
-pub(super) fn apply(
-    host: &mut HostConfig,
-    config: &DockerConfig,
-    task: &TaskConfig,
-    start: &StartTask,
-) -> Result<(), NotAllowed> {
+/// Refuses what the agent's configuration does not allow.
+fn check(config: &DockerConfig, task: &TaskConfig) -> Result<(), NotAllowed> {
     if task.privileged && !config.allow_privileged {
         return Err(NotAllowed::Privileged);
     }
@@ -215,6 +205,34 @@ pub(super) fn apply(
     if let Some(most) = config.pids_limit.filter(|most| task.pids_limit > *most) {
         return Err(NotAllowed::Pids { wanted: task.pids_limit, most });
     }
+    Ok(())
+}
+
+/// Puts into the settings of a container the memory and the CPU time that it may use.
+fn bound(host: &mut HostConfig, task: &TaskConfig, start: &StartTask) {
+    let limits = &start.limits;
+    let (hard, soft) = memory(limits, task.memory_hard_limit);
+    host.memory = hard;
+    // As much as memory alone: no swap.
+    host.memory_swap = hard;
+    host.memory_reservation = soft;
+    host.cpu_shares = (limits.cpu_shares > 0).then(|| shares(limits.cpu_shares, start.compute));
+    host.cpuset_cpus = text(&ranges::text(&limits.cores));
+    if task.cpu_hard_limit {
+        let period = if task.cpu_period > 0 { task.cpu_period } else { PERIOD };
+        host.cpu_period = Some(period);
+        host.cpu_quota = quota(limits.cpu_shares, start.compute, period);
+    }
+}
+
+/// Puts into the settings of a container what it may do and use.
+pub(super) fn apply(
+    host: &mut HostConfig,
+    config: &DockerConfig,
+    task: &TaskConfig,
+    start: &StartTask,
+) -> Result<(), NotAllowed> {
+    check(config, task)?;
     if task.privileged {
         host.privileged = Some(true);
     } else {
@@ -252,26 +270,14 @@ pub(super) fn apply(
         .iter()
         .map(|(name, (soft, hard))| ResourcesUlimits { name: Some(name.clone()), soft: Some(*soft), hard: Some(*hard) })
         .collect());
-    let limits = &start.limits;
-    let (hard, soft) = memory(limits, task.memory_hard_limit);
-    host.memory = hard;
-    // As much as memory alone: no swap.
-    host.memory_swap = hard;
-    host.memory_reservation = soft;
-    host.cpu_shares = (limits.cpu_shares > 0).then(|| shares(limits.cpu_shares, start.compute));
-    host.cpuset_cpus = text(&ranges::text(&limits.cores));
-    if task.cpu_hard_limit {
-        let period = if task.cpu_period > 0 { task.cpu_period } else { PERIOD };
-        host.cpu_period = Some(period);
-        host.cpu_quota = quota(limits.cpu_shares, start.compute, period);
-    }
+    bound(host, task, start);
     Ok(())
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::settings::Logging;
     use super::*;
+    use crate::config::docker::Logging;
 
     fn config() -> DockerConfig {
         DockerConfig::default()

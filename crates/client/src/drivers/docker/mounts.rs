@@ -14,9 +14,9 @@ use bollard::models::{
 
 use super::super::network::TaskNetwork;
 use super::super::{Propagation, StartTask};
-use super::network::Holder;
-use super::settings::DockerConfig;
-use super::task::{MountConfig, MountKind, TaskConfig};
+use super::network_holder::Holder;
+use super::task_config::{MountConfig, MountKind, TaskConfig};
+use crate::config::docker::DockerConfig;
 use crate::directory::{Directory, Links, PathError};
 
 /// Options of a volume.

@@ -1,5 +1,5 @@
-//! The container that holds the network namespace of an allocation, which the containers of its tasks share
-//! (`docs/spec/client.md §15.1`, `§23.3`).
+//! Makes and removes the container that holds the network namespace of an allocation, which the containers of its
+//! tasks share (`docs/spec/client.md §15.1`, `§23.3`).
 //!
 //! The namespace also gets the name that it would have if the agent made it: a process ID may stand for another
 //! process later.
@@ -9,57 +9,18 @@ use std::path::PathBuf;
 
 use bollard::models::{ContainerCreateBody, HostConfig, HostConfigLogConfig};
 use bollard::query_parameters::InspectContainerOptions;
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::super::network::{MadeNamespace, WantedNamespace};
 use super::super::{DriverError, StartFailure, StartTask};
 use super::connect::SHORT;
+use super::container_state;
 use super::create::{ALLOC_LABEL, NODE_LABEL};
-use super::handle::{self, Found};
-use super::task::TaskConfig;
-use super::{Docker, Shared, Taken, Unfinished};
+use super::driver::{Docker, Taken};
+use super::driver_state::{Shared, Unfinished};
+use super::network_holder::Holder;
+use super::task_config::TaskConfig;
 use crate::netns;
-
-/// What the driver keeps of a namespace that it made.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Holder {
-    /// ID of the container.
-    pub holder: String,
-    /// Its name, which also stands for it as the user of its image.
-    pub holder_name: String,
-    /// ID of its image.
-    pub holder_image: String,
-}
-
-impl Holder {
-    /// The one of a stored value.
-    pub(super) fn of(value: &Value) -> Option<Holder> {
-        serde_json::from_value(value.clone()).ok()
-    }
-
-    /// The one that the container of a task is to join; none: the task has another network.
-    pub(super) fn of_task(task: &TaskConfig, start: &StartTask) -> Option<Holder> {
-        if task.network_mode.is_empty() { Holder::of(&start.network.made) } else { None }
-    }
-
-    /// The container belongs to an allocation that is there.
-    pub(super) fn track(&self, shared: &Shared) {
-        shared.track(&self.holder_name);
-        shared.images.take(&self.holder_image, &self.holder_name);
-    }
-
-    /// Refuses the start of a task if the container has ended.
-    pub(super) async fn check(&self, shared: &Shared) -> Result<(), StartFailure> {
-        match handle::look(&shared.daemon, &self.holder).await.map_err(super::failed)? {
-            Found::Running => Ok(()),
-            Found::Ended(_) | Found::NotStarted | Found::Gone => Err(StartFailure::Failed {
-                text: format!("container {:?}, which holds the network of the allocation, has ended", self.holder_name),
-                recoverable: true,
-            }),
-        }
-    }
-}
 
 /// The name of the container.
 fn name(alloc_id: &str) -> String {
@@ -150,7 +111,7 @@ impl Docker {
         let (shared, name, id) = (&self.shared, name(alloc_id), alloc_id.to_string());
         let unnamed = tokio::task::spawn_blocking(move || netns::remove(&id)).await;
         let unnamed = unnamed.map_err(std::io::Error::other).and_then(|removed| removed);
-        let removed = handle::remove(&shared.daemon, &name).await;
+        let removed = container_state::remove(&shared.daemon, &name).await;
         // One that can't be removed now is removed as those of no task are.
         shared.untrack(&name);
         removed?;

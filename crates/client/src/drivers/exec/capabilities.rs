@@ -3,8 +3,8 @@
 use rustix::thread::CapabilitySet;
 use serde::{Deserialize, Serialize};
 
-use super::super::capabilities::default_names;
-use super::super::config::ConfigError;
+use super::super::config_block::ConfigError;
+use crate::config::default_capabilities::default_names;
 
 /// The names, in lower case and without `CAP_`.
 const NAMES: [(&str, CapabilitySet); 41] = [

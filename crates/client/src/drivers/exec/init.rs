@@ -20,12 +20,14 @@ use rustix::thread::UnshareFlags;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use super::inside::Inside;
 use super::privileges::{PrivilegeError, renounce};
 use super::root::{self, RootError};
-use super::{Inside, NamespaceMode};
 use crate::cgroups::TaskGroups;
+use crate::config::exec::NamespaceMode;
 use crate::drivers::Exit;
-use crate::drivers::supervisor::{Order, close_inherited, wait_for};
+use crate::drivers::supervisor::children::{close_inherited, wait_for};
+use crate::drivers::supervisor::order::Order;
 use crate::processes;
 
 /// First argument of the program that makes it the init process of a task.
@@ -79,7 +81,7 @@ pub(crate) enum InitError {
     /// The process of the command is not found.
     #[error("the process of the task is not found")]
     NoProcess,
-    /// It tells why there is no task.
+    /// It says why there is no task.
     #[error("{0}")]
     Reported(String),
     /// The groups of the task can't be used.

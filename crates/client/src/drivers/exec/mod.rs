@@ -1,6 +1,6 @@
 //! `exec`: tasks are processes with a root, processes and devices of their own (`docs/spec/client.md §23.2`).
 //!
-//! - [`chroot`]: files of the host in the root. [`root`]: the mounts. [`init`]: the init process of a task.
+//! - [`inside`]: what isolates a task. [`chroot`]: files of the host in the root. [`root`]: the mounts. [`init`]: the init process of a task.
 //!   [`enter`]: commands in a running task.
 //! - [`privileges`]: user, capabilities ([`capabilities`]), filter of system calls ([`seccomp`]).
 //!
@@ -10,6 +10,7 @@ mod capabilities;
 mod chroot;
 pub(crate) mod enter;
 pub(crate) mod init;
+pub(crate) mod inside;
 pub(crate) mod privileges;
 mod root;
 mod seccomp;
@@ -18,16 +19,20 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use self::inside::Inside;
 use self::privileges::Privileges;
-use super::config::{Block, ConfigError};
+use super::config_block::{Block, ConfigError};
 use super::launch::Launcher;
-use super::supervisor::Order;
-use super::*;
+use super::supervisor::order::Order;
+use super::{
+    Capabilities, Driver, DriverError, Fingerprint, Isolation, Propagation, RunningTask, StartFailure, StartTask,
+    Started,
+};
+use crate::cgroups::Limits;
 use crate::cgroups::{Cgroups, Isolated};
-use crate::config::ExecConfig;
+use crate::config::exec::{ExecConfig, NamespaceMode};
 use crate::directory::{Directory, Links};
 use crate::users;
 
@@ -39,16 +44,6 @@ const DEVICES: [&str; 9] =
     ["c *:* m", "b *:* m", "c 1:3 rwm", "c 1:5 rwm", "c 1:7 rwm", "c 1:8 rwm", "c 1:9 rwm", "c 5:0 rwm", "c 5:2 rwm"];
 /// Terminals of a task.
 const TERMINALS: &str = "c 136:* rwm";
-
-/// Whether a task has a namespace of its own.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum NamespaceMode {
-    /// It has.
-    #[default]
-    Private,
-    /// It is in that of the host.
-    Host,
-}
 
 impl NamespaceMode {
     /// The one of a word; empty: `default`.
@@ -62,29 +57,6 @@ impl NamespaceMode {
     }
 }
 
-/// What isolates a task.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Inside {
-    /// Its root.
-    pub root: PathBuf,
-    /// What else is mounted there.
-    pub mounts: Vec<Mount>,
-    /// What it can't change of its root, from there on.
-    pub read_only: Vec<PathBuf>,
-    /// Its processes.
-    pub pids: NamespaceMode,
-    /// Its message queues and shared memory.
-    pub ipc: NamespaceMode,
-    /// The old root is unmounted.
-    pub pivot: bool,
-    /// Its host name; empty: that of the host.
-    pub hostname: String,
-    /// Files of its `/etc` which the agent writes: name and content.
-    pub etc: Vec<(String, String)>,
-    /// What it may do.
-    pub privileges: Privileges,
-}
-
 /// The driver.
 pub(crate) struct Exec {
     config: ExecConfig,
@@ -94,7 +66,7 @@ pub(crate) struct Exec {
 }
 
 impl Exec {
-    /// A driver whose tasks are held by `supervisor`, a program that calls [`supervisor::main`].
+    /// A driver whose tasks are held by `supervisor`, a program that calls [`main`](crate::drivers::supervisor::main).
     /// `cgroups`: what bounds them. `kept_out`: directories of the agent.
     pub(crate) fn new(config: ExecConfig, supervisor: PathBuf, cgroups: Arc<Cgroups>, kept_out: Vec<PathBuf>) -> Exec {
         Exec { config, launcher: Launcher::new(supervisor, cgroups), kept_out }

@@ -17,7 +17,7 @@ use rustix::mount::{
 };
 use rustix::process::{chdir, chroot, pivot_root};
 
-use super::Inside;
+use super::inside::Inside;
 use crate::directory::{Directory, Links, PathError, by_descriptor};
 use crate::drivers::network::TaskNetwork;
 use crate::drivers::{Mount, Propagation};

@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures_util::future::join_all;
 
 use super::super::task::TaskRunner;
-use super::Work;
+use super::render::Work;
 use crate::drivers::{ExecError, ExecOutput, ExecRequest};
 use crate::events;
 use crate::policy::backoff::below;

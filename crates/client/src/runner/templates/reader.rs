@@ -7,9 +7,8 @@ use tokio::sync::mpsc;
 
 use super::super::alloc::AllocRunner;
 use super::super::task::TaskRunner;
-use super::News;
 use crate::directory::PathError;
-use crate::templates::files::{MAX_FILE, Place};
+use crate::templates::place::{MAX_FILE, Place};
 use crate::templates::reads::{self, Blocking};
 use crate::templates::{ApiReads, NoAnswer, values};
 use encamp_template::{Answer, Dependency, Value};
@@ -24,6 +23,12 @@ const IDLE_PAUSE: Duration = Duration::from_secs(1);
 pub(super) const READ_SLACK: Duration = Duration::from_secs(60);
 /// How long the first read waits for the identity of the task.
 pub(super) const TOKEN_WAIT: Duration = Duration::from_secs(60);
+
+/// What is new about a dependency.
+pub(super) struct News {
+    pub dependency: Dependency,
+    pub answer: Result<Answer, NoAnswer>,
+}
 
 /// Reads a dependency again and again.
 pub(super) struct Reader {
@@ -126,11 +131,11 @@ impl Reader {
     }
 
     async fn read_once(&self, namespace: &str, blocking: Blocking) -> Result<(u64, Answer), NoAnswer> {
-        let config = &self.runner.shared.config;
-        let api: &Arc<dyn ApiReads> = config.api_reads.as_ref().ok_or(NoAnswer::NotServed)?;
+        let shared = &self.runner.shared;
+        let api: &Arc<dyn ApiReads> = shared.services.api_reads.as_ref().ok_or(NoAnswer::NotServed)?;
         let path = reads::path(&self.dependency, namespace, blocking).ok_or(NoAnswer::Form)?;
         let token = self.owner.template_token(&self.runner.name);
-        let most = config.template.block_query_wait.saturating_add(READ_SLACK);
+        let most = shared.config.template.block_query_wait.saturating_add(READ_SLACK);
         let read = tokio::time::timeout(most, api.read(&path, &token)).await;
         let answer = read.map_err(|_| NoAnswer::Unreadable)??;
         Ok((answer.index, values::answer(&self.dependency, &answer)?))

@@ -14,7 +14,7 @@ use super::super::error::{FailedHook, HookError, SecretError};
 use super::super::setup::NotStarted;
 use super::super::task::TaskRunner;
 use super::reader::{READ_PAUSE, READ_SLACK, TOKEN_WAIT};
-use super::{MISSING_PAUSE, missing_text};
+use super::render::{MISSING_PAUSE, missing_text};
 use crate::env::TaskEnv;
 use crate::events;
 use crate::policy::restart::Ending;
@@ -29,25 +29,14 @@ const NOMAD: &str = "nomad";
 /// The only setting of its `config`.
 const NAMESPACE: &str = "namespace";
 
-/// The secrets of a task, by the names with which it refers to them. They are never stored.
-#[derive(Default)]
-pub(in super::super) struct Secrets(Mutex<Option<BTreeMap<String, String>>>);
-
-impl Secrets {
-    /// `secret.<name>.<key>` and its value.
-    pub(in super::super) fn names(&self) -> BTreeMap<String, String> {
-        self.0.lock().clone().unwrap_or_default()
-    }
-
-    fn are_read(&self) -> bool {
-        self.0.lock().is_some()
-    }
-}
-
 impl TaskRunner {
     /// Reads the secrets of the task before its first start, and waits until all are there. A kill of the task, and the
     /// end of the agent, end the wait.
-    pub(in super::super) async fn read_secrets(&self, owner: &Arc<AllocRunner>, task: &Task) -> Result<(), NotStarted> {
+    pub(in crate::runner) async fn read_secrets(
+        &self,
+        owner: &Arc<AllocRunner>,
+        task: &Task,
+    ) -> Result<(), NotStarted> {
         if task.secrets.is_empty() || self.secrets.are_read() {
             return Ok(());
         }
@@ -68,7 +57,7 @@ impl TaskRunner {
 
     /// Reads the secrets of a task that runs already, in the background: commands beside it, and its next start, need
     /// them.
-    pub(in super::super) fn resume_secrets(&self) {
+    pub(in crate::runner) fn resume_secrets(&self) {
         let Some(owner) = self.owner.upgrade() else { return };
         let Some(runner) = owner.task(&self.name).cloned().filter(|r| !r.task().secrets.is_empty()) else { return };
         tokio::spawn(async move {
@@ -171,11 +160,11 @@ impl TaskRunner {
         namespace: &str,
         blocking: Blocking,
     ) -> Result<(u64, Option<BTreeMap<String, String>>), NoAnswer> {
-        let config = &self.shared.config;
-        let api = config.api_reads.as_ref().ok_or(NoAnswer::NotServed)?;
+        let shared = &self.shared;
+        let api = shared.services.api_reads.as_ref().ok_or(NoAnswer::NotServed)?;
         let path = reads::path(dependency, namespace, blocking).ok_or(NoAnswer::Form)?;
         let token = owner.template_token(&self.name);
-        let most = config.template.block_query_wait.saturating_add(READ_SLACK);
+        let most = shared.config.template.block_query_wait.saturating_add(READ_SLACK);
         let read = tokio::time::timeout(most, api.read(&path, &token)).await;
         let answer = read.map_err(|_| NoAnswer::Unreadable)??;
         Ok((answer.index, values::variable_items(&answer)?))
