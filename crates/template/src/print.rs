@@ -61,7 +61,7 @@ const PLAIN: Verb = Verb {
 
 /// Prints a value as the output of an action.
 pub(crate) fn output(value: &Value, out: &mut Text) -> Result<(), Failure> {
-    if value.is_nil() { out.push("<no value>") } else { show(value, &PLAIN, out) }
+    if value.is_no_value() { out.push("<no value>") } else { show(value, &PLAIN, out) }
 }
 
 /// `print`: blanks only between values of which neither is a text.
@@ -258,7 +258,7 @@ fn show(value: &Value, verb: &Verb, out: &mut Text) -> Result<(), Failure> {
         return text(name, &Verb { letter: 's', ..*verb }, out);
     }
     match value {
-        Value::Missing | Value::Nil => match verb.letter {
+        Value::Missing | Value::Nil | Value::TypedNil => match verb.letter {
             'v' => pad("<nil>", verb, out),
             _ => wrong(value, verb, out),
         },

@@ -223,7 +223,7 @@ fn block(value: &Value, indent: usize, out: &mut Text) -> Result<(), Failure> {
             }
             Ok(())
         }
-        (Value::Missing | Value::Nil | Value::Scratch, _) => out.push("null\n"),
+        (Value::Missing | Value::Nil | Value::TypedNil | Value::Scratch, _) => out.push("null\n"),
         (Value::Bool(_) | Value::Int(_) | Value::Float(_) | Value::Time(_), _) => {
             out.push(&crate::print::shown(value, 64)?)?;
             out.push("\n")
