@@ -15,10 +15,10 @@ mod sprig;
 mod text;
 mod yaml;
 
-use crate::{Functions, Options};
 use crate::error::Failure;
 use crate::eval::Run;
 use crate::value::Value;
+use crate::{Functions, Options};
 
 pub(crate) use scratch::method as scratch_method;
 

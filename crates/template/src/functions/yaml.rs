@@ -27,7 +27,7 @@ struct Values<'r, 'a> {
     run: &'r mut Run<'a>,
 }
 
-/// Why a text has no value. Faults of the text are told without their text, which could show a part of the document.
+/// Why a text has no value. Faults of the text are reported without their text, which could show a part of the document.
 struct Refused(Failure);
 
 impl From<Failure> for Refused {
@@ -136,88 +136,94 @@ fn spaces(count: usize, out: &mut Text) -> Result<(), Failure> {
 
 /// A value whose first line starts at the end of `out`.
 fn block(value: &Value, indent: usize, out: &mut Text) -> Result<(), Failure> {
-    let fields;
-    let entries: Option<Vec<(&str, &Value)>> = match value {
-        Value::Object(object) if object.text.is_none() && object.entries.is_none() => {
-            fields = object.fields.iter().map(|(k, v)| (*k, v)).collect();
-            Some(fields)
-        }
-        other if other.as_text().is_none() => {
-            other.as_map().map(|map| map.entries().iter().map(|(k, v)| (&**k, v)).collect())
-        }
-        _ => None,
-    };
-    match (value, entries) {
-        (_, Some(entries)) if entries.is_empty() => out.push("{}\n"),
-        (_, Some(entries)) => {
-            for (n, (key, item)) in entries.into_iter().enumerate() {
-                if n > 0 {
-                    spaces(indent, out)?;
-                }
-                out.push(&quoted(key))?;
-                out.push(":")?;
-                let nested = match item {
-                    Value::List(list) if !list.items().is_empty() => Some(indent + 4),
-                    other if other.as_text().is_none() => {
-                        other.as_map().filter(|m| !m.entries().is_empty()).map(|_| indent + 4)
-                    }
-                    _ => None,
-                };
-                match nested {
-                    Some(inner) => {
-                        out.push("\n")?;
-                        spaces(inner, out)?;
-                        block(item, inner, out)?;
-                    }
-                    None => {
-                        out.push(" ")?;
-                        block(item, indent + 4, out)?;
-                    }
-                }
-            }
-            Ok(())
-        }
-        (Value::List(list), _) if list.items().is_empty() => out.push("[]\n"),
-        (Value::List(list), _) => {
-            for (n, item) in list.items().iter().enumerate() {
-                if n > 0 {
-                    spaces(indent, out)?;
-                }
-                out.push("- ")?;
-                block(item, indent + 2, out)?;
-            }
-            Ok(())
-        }
-        (Value::Missing | Value::Nil | Value::TypedNil | Value::Scratch, _) => out.push("null\n"),
-        (Value::Bool(_) | Value::Int(_) | Value::Float(_) | Value::Time(_), _) => {
+    if let Some(entries) = entries(value) {
+        return mapping(&entries, indent, out);
+    }
+    match value {
+        Value::List(list) => sequence(list.items(), indent, out),
+        Value::Missing | Value::Nil | Value::TypedNil | Value::Scratch => out.push("null\n"),
+        Value::Bool(_) | Value::Int(_) | Value::Float(_) | Value::Time(_) => {
             out.push(&crate::print::shown(value, 64)?)?;
             out.push("\n")
         }
-        (other, None) => {
-            let text = other.as_text().unwrap_or_default();
-            let fits = text.contains('\n')
-                && !text.starts_with([' ', '\n'])
-                && text.chars().all(|c| c == '\n' || !c.is_control());
-            if !fits {
-                out.push(&quoted(text))?;
-                return out.push("\n");
-            }
-            let (style, body) = match text.strip_suffix('\n') {
-                None => ("|-", text),
-                Some(body) if body.ends_with('\n') => ("|+", body),
-                Some(body) => ("|", body),
-            };
-            out.push(style)?;
-            for line in body.split('\n') {
-                out.push("\n")?;
-                if !line.is_empty() {
-                    spaces(indent.max(2), out)?;
-                    out.push(line)?;
-                }
-            }
-            out.push("\n")
+        other => text(other.as_text().unwrap_or_default(), indent, out),
+    }
+}
+
+/// The entries of a map, or the fields of an object that stands for no text.
+fn entries(value: &Value) -> Option<Vec<(&str, &Value)>> {
+    if value.as_text().is_some() {
+        return None;
+    }
+    match (value, value.as_map()) {
+        (_, Some(map)) => Some(map.entries().iter().map(|(k, v)| (&**k, v)).collect()),
+        (Value::Object(object), None) => Some(object.fields.iter().map(|(k, v)| (*k, v)).collect()),
+        _ => None,
+    }
+}
+
+fn mapping(entries: &[(&str, &Value)], indent: usize, out: &mut Text) -> Result<(), Failure> {
+    if entries.is_empty() {
+        return out.push("{}\n");
+    }
+    let inner = indent + 4;
+    for (n, (key, item)) in entries.iter().enumerate() {
+        if n > 0 {
+            spaces(indent, out)?;
+        }
+        out.push(&quoted(key))?;
+        out.push(":")?;
+        let nested = match item {
+            Value::List(list) => !list.items().is_empty(),
+            other => other.as_text().is_none() && other.as_map().is_some_and(|m| !m.entries().is_empty()),
+        };
+        if nested {
+            out.push("\n")?;
+            spaces(inner, out)?;
+        } else {
+            out.push(" ")?;
+        }
+        block(item, inner, out)?;
+    }
+    Ok(())
+}
+
+fn sequence(items: &[Value], indent: usize, out: &mut Text) -> Result<(), Failure> {
+    if items.is_empty() {
+        return out.push("[]\n");
+    }
+    for (n, item) in items.iter().enumerate() {
+        if n > 0 {
+            spaces(indent, out)?;
+        }
+        out.push("- ")?;
+        block(item, indent + 2, out)?;
+    }
+    Ok(())
+}
+
+/// A text: a literal block if it has several lines.
+fn text(text: &str, indent: usize, out: &mut Text) -> Result<(), Failure> {
+    let fits =
+        text.contains('\n') && !text.starts_with([' ', '\n']) && text.chars().all(|c| c == '\n' || !c.is_control());
+    if !fits {
+        out.push(&quoted(text))?;
+        return out.push("\n");
+    }
+    let (style, body) = match text.strip_suffix('\n') {
+        None => ("|-", text),
+        Some(body) if body.ends_with('\n') => ("|+", body),
+        Some(body) => ("|", body),
+    };
+    out.push(style)?;
+    for line in body.split('\n') {
+        out.push("\n")?;
+        if !line.is_empty() {
+            spaces(indent.max(2), out)?;
+            out.push(line)?;
         }
     }
+    out.push("\n")
 }
 
 /// A text, in quotes where a reader would take it for something else.

@@ -2,10 +2,10 @@
 
 mod pipeline;
 
+use crate::Options;
 use crate::error::{Bound, Error, Failure, Place};
 use crate::lex::{Kind, MAX_NESTING, Token, Word, lex};
 use crate::tree::{Branch, Node, Set, Span};
-use crate::Options;
 
 type Parsed<T> = Result<T, (Place, Failure)>;
 
