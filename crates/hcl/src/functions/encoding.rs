@@ -137,7 +137,7 @@ impl<'t, L: Iterator<Item = (&'t str, usize)>> CsvReader<'t, L> {
         }
         let (field, after) = self.rest.split_once(',').map_or((self.rest, None), |(field, after)| (field, Some(after)));
         if let Some(at) = field.find('"') {
-            let column = self.line.len() - self.rest.len() + at + 1;
+            let column = without_line_end(self.line).len() - self.rest.len() + at + 1;
             return Err(CsvError::BareQuote { line: self.number, column });
         }
         self.rest = after.unwrap_or_default();
@@ -209,6 +209,14 @@ mod tests {
             (
                 r#""a\nx\"y""#,
                 "Call to function \"csvdecode\" failed: parse error on line 2, column 2: bare \" in non-quoted field.",
+            ),
+            (
+                r#""a\nx\"y\n1""#,
+                "Call to function \"csvdecode\" failed: parse error on line 2, column 2: bare \" in non-quoted field.",
+            ),
+            (
+                r#""a,b\n\"x\ny\",a long field with a \" in it""#,
+                "Call to function \"csvdecode\" failed: parse error on line 3, column 24: bare \" in non-quoted field.",
             ),
             (
                 r#""a\n\"x""#,
