@@ -11,7 +11,7 @@
 //! Templates come from users of the cluster, and nothing about them is trusted: output, steps, memory and nesting are
 //! bounded ([`Limits`]).
 //!
-//! **Never** reads a clock or does I/O: both are behind [`Source`].
+//! **May use** `encamp_model`, `encamp_yaml`. **Never** reads a clock or does I/O: both are behind [`Source`].
 
 #![warn(missing_docs)]
 
