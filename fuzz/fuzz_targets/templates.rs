@@ -2,7 +2,7 @@
 #![no_main]
 
 use encamp_template::time::Time;
-use encamp_template::{Answer, Dependency, Limits, Options, Source, Template, Value};
+use encamp_template::{AddressError, Answer, Dependency, Limits, Options, Source, Template, Value};
 
 /// Every other dependency is there.
 struct Half;
@@ -25,7 +25,7 @@ impl Source for Half {
         Time::from_unix_nanos(1_709_210_096_000_000_000)
     }
 
-    fn address(&self, _: &str) -> Result<String, String> {
+    fn address(&self, _: &str) -> Result<String, AddressError> {
         Ok("10.0.0.1".into())
     }
 }

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Crates whose results depend on their arguments alone.
-const PURE: &[&str] = &["model", "state", "scheduler", "plan", "sim", "template"];
+const PURE: &[&str] = &["model", "state", "scheduler", "plan", "sim", "template", "yaml"];
 /// The folder of a pure crate that is not pure: scenarios that start servers.
 const EXCEPT: &str = "sim/src/load";
 /// What no pure crate may touch.

@@ -92,15 +92,11 @@ impl Config {
                 client_cert: path("CLIENT_CERT"),
                 client_key: path("CLIENT_KEY"),
                 server_name: get("TLS_SERVER_NAME"),
-                skip_verify: get("SKIP_VERIFY").is_some_and(|v| is_true(&v)),
+                skip_verify: get("SKIP_VERIFY").is_some_and(|v| encamp_model::parse_bool(&v) == Some(true)),
             },
             ..Config::default()
         }
     }
-}
-
-fn is_true(text: &str) -> bool {
-    matches!(text, "1" | "t" | "T" | "true" | "TRUE" | "True")
 }
 
 #[cfg(test)]

@@ -81,11 +81,7 @@ impl<'a> Reader<'a> {
 
 /// A bool as meta values write it.
 pub fn bool(text: &str) -> Option<bool> {
-    match text {
-        "1" | "t" | "T" | "true" | "TRUE" | "True" => Some(true),
-        "0" | "f" | "F" | "false" | "FALSE" | "False" => Some(false),
-        _ => None,
-    }
+    encamp_model::parse_bool(text)
 }
 
 /// A whole number with an optional sign.

@@ -7,6 +7,7 @@ use std::fmt;
 use std::time::Duration;
 
 use clap::{Arg, ArgAction, Command};
+use encamp_model::parse_bool;
 
 /// A flag error. Its display text is the line that is printed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -126,15 +127,6 @@ pub fn normalise(command: &Command, args: &[String], anywhere: bool) -> Result<V
     out.push("--".into());
     out.extend(positional);
     Ok(out)
-}
-
-/// Parses the words for true and false.
-pub fn parse_bool(text: &str) -> Option<bool> {
-    match text {
-        "1" | "t" | "T" | "true" | "TRUE" | "True" => Some(true),
-        "0" | "f" | "F" | "false" | "FALSE" | "False" => Some(false),
-        _ => None,
-    }
 }
 
 /// Parses an integer, decimal or with a `0x`, `0o` or `0b` prefix. For use as a clap value parser.

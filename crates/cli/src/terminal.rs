@@ -304,9 +304,8 @@ async fn arrives(signal: &mut Option<Signal>) {
 
 /// The signals that the process was started to ignore (`nohup`, background jobs of scripts), one bit each, from 1 up.
 fn ignored_signals() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
+    let status = procfs::process::Process::myself().and_then(|own| own.status());
+    status.map_or(0, |status| status.sigign)
 }
 
 /// The next SIGINT is noted ([`Terminal::note_interrupt`]).

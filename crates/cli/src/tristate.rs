@@ -1,6 +1,7 @@
 //! Flags that are true, false, or not given (`docs/spec/cli.md §2.3`).
 
-use super::flags::{InvalidFlag, parse_bool};
+use super::flags::InvalidFlag;
+use encamp_model::parse_bool;
 use encamp_model::quoted;
 
 /// The value of such a flag.

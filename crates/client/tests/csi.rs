@@ -458,7 +458,7 @@ async fn volumes_are_mounted_for_allocations() {
         let text = format!(
             "failed to setup alloc: pre-run hook \"csi_hook\" failed: failed to claim volume \"{volume}\": {why}"
         );
-        assert!(states["t"].events.iter().any(|e| e.display_message == text), "{states:?}");
+        assert!(states.get("t").expect("a state").events.iter().any(|e| e.display_message == text), "{states:?}");
     }
 
     let journal = std::fs::read_to_string(dir.join("storage/violations.jsonl")).unwrap_or_default();
@@ -477,7 +477,8 @@ async fn plugins_that_do_not_answer_are_killed() {
     servers.write(plugin(1_200_000_000));
     servers.status(PLUGIN, ClientStatus::Failed).await;
     let states = servers.alloc(PLUGIN).task_states;
-    let found = states["t"].events.iter().find(|e| e.r#type == "Plugin became unhealthy").unwrap();
+    let found =
+        states.get("t").expect("a state").events.iter().find(|e| e.r#type == "Plugin became unhealthy").unwrap();
     assert!(found.display_message.starts_with("Killing the task: the plugin did not become healthy within 1.2s: "));
     assert!(client.handle().node().csi_node_plugins.is_empty());
     client.shutdown().await;

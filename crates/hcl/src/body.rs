@@ -5,12 +5,11 @@ use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::rc::Rc;
 
-use super::ast::{Block, Body, Expr, ExprKind, Label};
+use super::ast::{Block, Body, Expr, Label};
 use super::diag::{Diag, Sources, Span, suggestion};
-use super::eval::{Evaluator, MAX_DIAGS, Scope, key};
+use super::dynamic::expand;
+use super::eval::{Evaluator, MAX_DIAGS, Scope};
 use super::json::{Node, NodeKind};
-use super::types::Type;
-use super::value::{Entries, Value};
 use encamp_model::quoted;
 
 /// A body in either syntax.
@@ -93,15 +92,6 @@ impl<'a> Content<'a> {
         self.attribute(name).is_some() || self.failed.contains(&name)
     }
 }
-
-/// Inside of `dynamic`, for blocks with labels and without.
-const DYNAMIC_LABELLED: Expected = Expected {
-    attributes: &[("for_each", true), ("iterator", false), ("labels", true)],
-    blocks: &[("content", 0)],
-    dynamic: false,
-    first: &[],
-};
-const DYNAMIC: Expected = Expected { attributes: &[("for_each", true), ("iterator", false)], ..DYNAMIC_LABELLED };
 
 /// The name of a block's label in error texts.
 fn label_name(kind: &str) -> &'static str {
@@ -463,115 +453,6 @@ impl<'a> JsonBlock<'a, '_> {
                 body: BodyRef::Json(body),
                 scope: self.scope.clone(),
             });
-        }
-    }
-}
-
-/// Replaces a `dynamic` block by the blocks it makes.
-fn expand<'a>(dynamic: BlockRef<'a>, expected: Expected, ev: &mut Evaluator, out: &mut Vec<BlockRef<'a>>) {
-    const FOR_EACH: &str = "Invalid dynamic for_each value";
-    let Some(label) = dynamic.labels.first() else { return };
-    let Some((kind, wanted)) = expected.blocks.iter().find(|(kind, _)| *kind == label.text) else {
-        let detail = format!("Blocks of type {} are not expected here.", quoted(&label.text));
-        return ev.report(Diag::at(label.span, "Unsupported block type", detail));
-    };
-    let before = ev.diags.len();
-    let inside = if *wanted > 0 { DYNAMIC_LABELLED } else { DYNAMIC };
-    let spec = dynamic.body.content(inside, ev, &dynamic.scope);
-    if ev.diags.len() > before {
-        return;
-    }
-    let Some(for_each) = spec.attribute("for_each") else { return };
-    let value = ev.eval(&for_each.expr, &dynamic.scope);
-    let pairs = match (&value, value.key_values()) {
-        (Value::Unknown, _) => return,
-        (Value::Null, _) => {
-            return ev.report(Diag::at(for_each.expr.span, FOR_EACH, "Cannot use a null value in for_each."));
-        }
-        (_, None) => {
-            let detail = format!("Cannot use a {} value in for_each. An iterable collection is required.", value.ty());
-            return ev.report(Diag::at(for_each.expr.span, FOR_EACH, detail));
-        }
-        (_, Some(pairs)) => pairs,
-    };
-    let iterator = match spec.attribute("iterator").map(|a| &a.expr) {
-        None => label.text.clone(),
-        Some(expr) => match &expr.kind {
-            ExprKind::Reference { root, steps, .. } if steps.is_empty() => root.clone(),
-            ExprKind::Reference { .. } => {
-                let detail = "Dynamic iterator must be a single variable name.";
-                return ev.report(Diag::at(expr.span, "Invalid dynamic iterator name", detail));
-            }
-            _ => {
-                let detail = "A single static variable reference is required: only attribute access and indexing with \
-                              constant keys. No calculations, function calls, template expressions, etc are allowed here.";
-                return ev.report(Diag::at(expr.span, "Invalid expression", detail));
-            }
-        },
-    };
-    let label_exprs = match label_exprs(&spec, kind, *wanted) {
-        Ok(exprs) => exprs,
-        Err(diag) => return ev.report(diag),
-    };
-    let content = match spec.blocks.as_slice() {
-        [content] => content.body,
-        [] => {
-            let detail = "A dynamic block must have a nested block of type \"content\" to describe the body of each generated block.";
-            return ev.report(Diag::at(dynamic.body.missing_item(), "Missing dynamic content block", detail));
-        }
-        [_, extra, ..] => {
-            let detail = "Only one nested content block is allowed for each dynamic block.";
-            return ev.report(Diag::at(extra.def, "Extraneous dynamic content block", detail));
-        }
-    };
-    for (k, v) in pairs {
-        let entries = Entries::from([(key("key"), k), (key("value"), v)]);
-        let Ok(item) = Value::object(entries) else { return };
-        let scope = Rc::new(Scope::child(&dynamic.scope, vec![(iterator.clone(), item)]));
-        let labels: Option<Vec<Label>> = label_exprs.iter().map(|expr| dynamic_label(expr, ev, &scope)).collect();
-        let Some(labels) = labels else { continue };
-        if !ev.count_blocks(1, dynamic.def) {
-            return;
-        }
-        out.push(BlockRef {
-            kind: label.text.clone(),
-            kind_span: label.span,
-            labels,
-            def: dynamic.def,
-            body: content,
-            scope,
-        });
-    }
-}
-
-fn label_exprs(spec: &Content, kind: &str, wanted: usize) -> Result<Vec<Expr>, Diag> {
-    const INSUFFICIENT: &str = "Insufficient dynamic block labels";
-    let detail = format!("Blocks of type {kind:?} require {wanted} label(s).");
-    let Some(labels) = spec.attribute("labels") else { return Ok(Vec::new()) };
-    let ExprKind::Tuple { items, .. } = &labels.expr.kind else {
-        let detail = "A static list expression is required.";
-        return Err(Diag::at(labels.expr.start_span(), "Invalid expression", detail));
-    };
-    match items.get(wanted) {
-        Some(extra) => Err(Diag::at(extra.span, "Extraneous dynamic block label", detail)),
-        None if items.len() < wanted => Err(Diag::at(labels.expr.span, INSUFFICIENT, detail)),
-        None => Ok(items.clone()),
-    }
-}
-
-fn dynamic_label(expr: &Expr, ev: &mut Evaluator, scope: &Scope) -> Option<Label> {
-    const SUMMARY: &str = "Invalid dynamic block label";
-    match ev.eval(expr, scope).convert(&Type::String) {
-        Ok(Value::String(text)) => Some(Label { text: text.to_string(), span: expr.span }),
-        Ok(Value::Null) => {
-            ev.report(Diag::at(expr.span, SUMMARY, "Cannot use a null value as a dynamic block label."));
-            None
-        }
-        Ok(_) => None,
-        Err(error) => {
-            let detail = format!("Cannot use this value as a dynamic block label: {error}.");
-            ev.report(Diag::at(expr.span, SUMMARY, detail));
-            None
         }
     }
 }

@@ -329,67 +329,14 @@ fn number_len(text: &str) -> usize {
     len
 }
 
-/// Complaints about tokens that no grammar rule accepts; each kind of mistake is reported once, except line ends in strings
-/// and unknown characters.
+/// The mistakes of tokens that no grammar rule accepts; each kind is reported once, except line ends in strings and
+/// unknown characters.
 pub(crate) fn token_errors(tokens: &[Token], text: &str) -> Vec<Diag> {
     let mut reported: Vec<Kind> = Vec::new();
     let mut diags = Vec::new();
     for token in tokens {
-        let (group, summary, detail) = match token.kind {
-            Kind::BitAnd | Kind::BitOr | Kind::BitNot | Kind::BitXor => {
-                let hint = match token.kind {
-                    Kind::BitAnd => " Did you mean boolean AND (\"&&\")?",
-                    Kind::BitOr => " Did you mean boolean OR (\"||\")?",
-                    Kind::BitNot => " Did you mean boolean NOT (\"!\")?",
-                    _ => "",
-                };
-                (Kind::BitAnd, "Unsupported operator", format!("Bitwise operators are not supported.{hint}"))
-            }
-            Kind::StarStar => (
-                Kind::StarStar,
-                "Unsupported operator",
-                "\"**\" is not a supported operator. Exponentiation is not supported as an operator.".to_owned(),
-            ),
-            Kind::Apostrophe => (
-                Kind::Apostrophe,
-                "Invalid character",
-                "Single quotes are not valid. Use double quotes (\") to enclose strings.".to_owned(),
-            ),
-            Kind::Backquote => (
-                Kind::Backquote,
-                "Invalid character",
-                "The \"`\" character is not valid. To create a multi-line string, use the \"heredoc\" syntax, like \
-                 \"<<EOT\"."
-                    .to_owned(),
-            ),
-            Kind::Semicolon => (
-                Kind::Semicolon,
-                "Invalid character",
-                "The \";\" character is not valid. Use newlines to separate arguments and blocks, and commas to separate \
-                 items in collection values."
-                    .to_owned(),
-            ),
-            Kind::QuotedNewline => (
-                Kind::QuotedNewline,
-                "Invalid multi-line string",
-                "Quoted strings may not be split over multiple lines. To produce a multi-line string, either use the \\n \
-                 escape to represent a newline character or use the \"heredoc\" multi-line template syntax."
-                    .to_owned(),
-            ),
-            Kind::Invalid => {
-                let here = text.get(token.span.start as usize..token.span.end as usize).unwrap_or("");
-                let detail = match here {
-                    "“" | "”" | "‘" | "’" => {
-                        "\"Curly quotes\" are not valid here. These can sometimes be inadvertently introduced when sharing \
-                         code via documents or discussion forums. It might help to replace the character with a \
-                         \"straight quote\"."
-                    }
-                    _ => "This character is not used within the language.",
-                };
-                (Kind::Invalid, "Invalid character", detail.to_owned())
-            }
-            _ => continue,
-        };
+        let here = text.get(token.span.start as usize..token.span.end as usize).unwrap_or("");
+        let Some((group, summary, detail)) = token_error(token.kind, here) else { continue };
         let every_time = matches!(group, Kind::QuotedNewline | Kind::Invalid);
         if every_time || !reported.contains(&group) {
             reported.push(group);
@@ -400,6 +347,54 @@ pub(crate) fn token_errors(tokens: &[Token], text: &str) -> Vec<Diag> {
         }
     }
     diags
+}
+
+/// The mistake of a token that no grammar rule accepts: its kind, summary and detail. `here` is the token's text.
+fn token_error(kind: Kind, here: &str) -> Option<(Kind, &'static str, &'static str)> {
+    Some(match kind {
+        Kind::BitAnd | Kind::BitOr | Kind::BitNot | Kind::BitXor => {
+            let detail = match kind {
+                Kind::BitAnd => "Bitwise operators are not supported. Did you mean boolean AND (\"&&\")?",
+                Kind::BitOr => "Bitwise operators are not supported. Did you mean boolean OR (\"||\")?",
+                Kind::BitNot => "Bitwise operators are not supported. Did you mean boolean NOT (\"!\")?",
+                _ => "Bitwise operators are not supported.",
+            };
+            (Kind::BitAnd, "Unsupported operator", detail)
+        }
+        Kind::StarStar => (
+            kind,
+            "Unsupported operator",
+            "\"**\" is not a supported operator. Exponentiation is not supported as an operator.",
+        ),
+        Kind::Apostrophe => {
+            (kind, "Invalid character", "Single quotes are not valid. Use double quotes (\") to enclose strings.")
+        }
+        Kind::Backquote => (
+            kind,
+            "Invalid character",
+            "The \"`\" character is not valid. To create a multi-line string, use the \"heredoc\" syntax, like \"<<EOT\".",
+        ),
+        Kind::Semicolon => (
+            kind,
+            "Invalid character",
+            "The \";\" character is not valid. Use newlines to separate arguments and blocks, and commas to separate \
+             items in collection values.",
+        ),
+        Kind::QuotedNewline => (
+            kind,
+            "Invalid multi-line string",
+            "Quoted strings may not be split over multiple lines. To produce a multi-line string, either use the \\n \
+             escape to represent a newline character or use the \"heredoc\" multi-line template syntax.",
+        ),
+        Kind::Invalid if matches!(here, "“" | "”" | "‘" | "’") => (
+            kind,
+            "Invalid character",
+            "\"Curly quotes\" are not valid here. These can sometimes be inadvertently introduced when sharing code via \
+             documents or discussion forums. It might help to replace the character with a \"straight quote\".",
+        ),
+        Kind::Invalid => (kind, "Invalid character", "This character is not used within the language."),
+        _ => return None,
+    })
 }
 
 #[cfg(test)]

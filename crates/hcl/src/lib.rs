@@ -3,13 +3,16 @@
 //! - [`diag`]: positions and diagnostics
 //! - [`token`], [`lexer`], [`parser`], [`ast`]: native syntax
 //! - [`json`]: JSON syntax
-//! - [`body`]: attributes and blocks by a schema, `dynamic` blocks expanded
+//! - [`body`]: attributes and blocks by a schema; `dynamic` expands the blocks of that name
 //! - [`eval`]: evaluates expressions to values
 //! - [`value`], [`types`], [`convert`], [`number`]: the values of expressions
 //! - [`functions`]: the functions that expressions can call
 //! - [`hcl1`]: the older language of agent configuration and of ACL policies
 //!
-//! **May use** `encamp_model`. **Never** holds the meaning of jobs: schemas and rules are in `encamp_jobspec`; network,
+//! Job files are not read by hcl-rs: positions and texts of diagnostics, numbers of 512 bits and the references that stay
+//! in the text are part of the behaviour, and hostile input has to end in an error in bounded time.
+//!
+//! **May use** `encamp_model`, `encamp_yaml`. **Never** holds the meaning of jobs: schemas and rules are in `encamp_jobspec`; network,
 //! clock.
 
 #![warn(missing_docs)]
@@ -18,6 +21,7 @@ pub mod ast;
 pub mod body;
 pub mod convert;
 pub mod diag;
+mod dynamic;
 pub mod eval;
 pub mod functions;
 pub mod hcl1;

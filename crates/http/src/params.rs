@@ -164,11 +164,7 @@ impl Query {
 /// # Errors
 /// Any other word.
 pub fn parse_bool(text: &str) -> Result<bool, LiteralError> {
-    match text {
-        "1" | "t" | "T" | "true" | "TRUE" | "True" => Ok(true),
-        "0" | "f" | "F" | "false" | "FALSE" | "False" => Ok(false),
-        _ => Err(LiteralError::syntax(Parser::Bool, text)),
-    }
+    encamp_model::parse_bool(text).ok_or_else(|| LiteralError::syntax(Parser::Bool, text))
 }
 
 /// An integer that may begin with a base: `0x`, `0o`, `0b`, `0`; underscores between digits are ignored then.

@@ -1,5 +1,8 @@
 //! Cron specifications of periodic jobs: grammar and next launch (`docs/spec/server.md §14.2`, texts
 //! `docs/spec/jobspec.md §14.5`).
+//!
+//! croner is not used: which specifications are refused, with which text, and when a job is launched while clocks change
+//! are part of the behaviour.
 
 use jiff::civil::{Date, DateTime, Time, date};
 use jiff::tz::TimeZone;

@@ -8,7 +8,7 @@
 //!   [`plan`]: the plans of schedulers. [`requests`], [`responses`], [`stats`]: bodies of requests and responses that are
 //!   not stored. [`outcome`]: error texts that state whether a request took effect.
 //! - [`gc`]: garbage collection, explained.
-//! - [`diff`]: job diffs. [`json`], [`bytes`], [`time`], [`duration`], [`quote`]: values in JSON and in texts.
+//! - [`diff`]: job diffs. [`json`], [`bytes`], [`time`], [`duration`], [`quote`], [`parse_bool`]: values in JSON and in texts.
 //!   [`random`]: numbers from a seed. [`token_bucket`]: rate limits. [`secret`]: values that answers must not contain.
 //! - [`sorted_map`]: maps of few names. [`version`], [`regexp`]: operands of constraints. [`cron`]: launch times of
 //!   periodic jobs.
@@ -43,6 +43,7 @@ pub mod migrate;
 pub mod node;
 pub mod node_revocation;
 pub mod outcome;
+mod parse_bool;
 pub mod plan;
 pub(crate) mod predicates;
 pub mod quote;
@@ -80,6 +81,7 @@ pub use job::*;
 pub use migrate::*;
 pub use node::*;
 pub use node_revocation::*;
+pub use parse_bool::parse_bool;
 pub use plan::*;
 pub use quote::{float_text, quoted, short_id};
 pub use records::*;

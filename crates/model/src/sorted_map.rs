@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::marker::PhantomData;
-use std::ops::Index;
 
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -103,18 +102,6 @@ impl<V: fmt::Debug> fmt::Debug for SortedMap<V> {
     }
 }
 
-impl<V> Index<&str> for SortedMap<V> {
-    type Output = V;
-
-    /// Panics where the name has no value, as all maps do.
-    fn index(&self, name: &str) -> &V {
-        match self.get(name) {
-            Some(v) => v,
-            None => panic!("no entry of that name"),
-        }
-    }
-}
-
 /// Of equal names the last wins.
 impl<V> FromIterator<(String, V)> for SortedMap<V> {
     fn from_iter<I: IntoIterator<Item = (String, V)>>(iter: I) -> Self {
@@ -212,7 +199,7 @@ mod tests {
         let m: SortedMap<i64> = serde_json::from_str(r#"{"b": 1, "a": 2, "c": 3, "b": 4}"#).unwrap();
         assert_eq!(m.iter().map(|(n, v)| (n.as_str(), *v)).collect::<Vec<_>>(), [("a", 2), ("b", 4), ("c", 3)]);
         assert_eq!(serde_json::to_string(&m).unwrap(), r#"{"a":2,"b":4,"c":3}"#);
-        assert_eq!((m.get("c"), m.get("d"), m["a"]), (Some(&3), None, 2));
+        assert_eq!((m.get("a"), m.get("c"), m.get("d")), (Some(&2), Some(&3), None));
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Versions and version constraints, with the loose (`version`) and the strict (`semver`) rules
 //! (`docs/spec/scheduling.md §6.1.1`). Constraints are compiled once; matching allocates nothing.
+//!
+//! The crate semver is not used: it refuses versions with more or fewer than three numbers, and has no loose rules.
 
 use std::cmp::Ordering;
 

@@ -2,6 +2,9 @@
 //!
 //! Only members of API objects are left out. Entries of maps and items of lists are data and stay, and so does
 //! everything that the API can tell from an absent value: reading the text back gives an equal object.
+//!
+//! The writer of answers of the API (`encamp_http`, `json::output`) only looks like this one: it sorts members and changes
+//! numbers of free-form values, and writes every member.
 
 use serde::ser::{self, Serialize, Serializer};
 use serde_json::Error;

@@ -1,6 +1,7 @@
 //! Errors of templates. Their texts name values of the template's own text, never those of variables.
 
 use std::fmt;
+use std::ops::Range;
 
 /// A place in a template: line and column, from 1 on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -25,6 +26,8 @@ pub struct Error {
     pub name: String,
     /// The place.
     pub place: Place,
+    /// The bytes of the text whose execution failed; none if the text is no template.
+    pub executed: Option<Range<usize>>,
     /// The reason.
     pub failure: Failure,
 }

@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::error::{Bound, Error, Failure, Leave, Place};
+use crate::error::{Bound, Error, Failure, Leave};
 use crate::functions::{self, Function, Short};
-use crate::parse::{Branch, Node, Pipe, Set, Term, TermKind};
 use crate::print::{self, Text};
 use crate::source::{Answer, Dependency, Source};
+use crate::tree::{Branch, Node, Pipe, Set, Span, Term, TermKind};
 use crate::value::Value;
 use crate::{Limits, Rendered, Template};
 
@@ -18,8 +18,9 @@ pub(crate) fn run(template: &Template, source: &dyn Source, dot: Value, limits: 
         source,
         limits,
         strict: template.error_on_missing_key,
+        values_in_errors: template.values_in_errors,
         out: Text::new(limits.output),
-        at: Place::default(),
+        span: Span::default(),
         steps: 0,
         memory: 0,
         work: 0,
@@ -36,7 +37,8 @@ pub(crate) fn run(template: &Template, source: &dyn Source, dot: Value, limits: 
         Ok(()) => None,
         // What is missing may be the reason; bounds hold whatever comes.
         Err(failure) if run.missing.is_empty() || matches!(failure, Failure::Bound(_)) => {
-            return Err(Error { name: template.name.clone(), place: run.at, failure });
+            let (name, executed) = (template.name.clone(), Some(run.span.bytes()));
+            return Err(Error { name, place: run.span.at, executed, failure });
         }
         Err(_) => None,
     };
@@ -52,8 +54,11 @@ pub(crate) struct Run<'a> {
     pub(crate) source: &'a dyn Source,
     pub(crate) limits: &'a Limits,
     strict: bool,
+    /// Errors may contain values.
+    pub(crate) values_in_errors: bool,
     out: Text,
-    at: Place,
+    /// What is executed.
+    span: Span,
     steps: usize,
     memory: usize,
     work: usize,
@@ -127,7 +132,7 @@ impl Run<'_> {
                 if !pipe.variables.is_empty() {
                     return Ok(());
                 }
-                self.at = pipe.at;
+                self.span = pipe.span;
                 print::output(&value, &mut self.out)
             }
             Node::If(branch) => self.branch(dot, branch, false),
@@ -138,7 +143,7 @@ impl Run<'_> {
                 self.variables.truncate(mark);
                 done
             }
-            Node::Template { at, name, pipe } => self.template(dot, *at, name, pipe.as_ref()),
+            Node::Template { span, name, pipe } => self.template(dot, *span, name, pipe.as_ref()),
             Node::Break(_) => Err(Failure::Loop(Leave::Break)),
             Node::Continue(_) => Err(Failure::Loop(Leave::Continue)),
         }
@@ -187,7 +192,7 @@ impl Run<'_> {
 
     fn range(&mut self, dot: &Value, branch: &Branch) -> Done<()> {
         let value = self.pipe(dot, &branch.pipe)?;
-        self.at = branch.at;
+        self.span = branch.span;
         match &value {
             Value::Int(most) => {
                 if branch.pipe.variables.len() > 1 {
@@ -210,7 +215,7 @@ impl Run<'_> {
                 }
                 return Ok(());
             }
-            Value::Missing | Value::Nil | Value::List(_) => {}
+            Value::Missing | Value::Nil | Value::TypedNil | Value::List(_) => {}
             other => match other.as_map() {
                 Some(map) if !map.entries().is_empty() => {
                     for (key, item) in map.entries() {
@@ -222,18 +227,19 @@ impl Run<'_> {
                 }
                 Some(_) => {}
                 None => {
-                    return Err(Failure::new(format!(
-                        "range can't iterate over a value of type {}",
-                        other.type_name()
-                    )));
+                    let what = match self.values_in_errors {
+                        true => print::shown(other, self.limits.output)?,
+                        false => format!("a value of type {}", other.type_name()),
+                    };
+                    return Err(Failure::new(format!("range can't iterate over {what}")));
                 }
             },
         }
         self.nodes(dot, &branch.otherwise)
     }
 
-    fn template(&mut self, dot: &Value, at: Place, name: &str, pipe: Option<&Pipe>) -> Done<()> {
-        self.at = at;
+    fn template(&mut self, dot: &Value, span: Span, name: &str, pipe: Option<&Pipe>) -> Done<()> {
+        self.span = span;
         let set = self.set;
         let Some(nodes) = set.named.get(name) else {
             return Err(Failure::new(format!("template {name:?} not defined")));
@@ -257,12 +263,12 @@ impl Run<'_> {
     pub(crate) fn execute(&mut self, name: &str, dot: &Value) -> Done<String> {
         let outer = std::mem::replace(&mut self.out, Text::new(self.limits.output));
         let pipe = Pipe {
-            at: self.at,
+            span: self.span,
             assigns: false,
             variables: Vec::new(),
-            commands: vec![vec![Term { at: self.at, kind: TermKind::Dot }]],
+            commands: vec![vec![Term { span: self.span, kind: TermKind::Dot }]],
         };
-        let done = self.template(dot, self.at, name, Some(&pipe));
+        let done = self.template(dot, self.span, name, Some(&pipe));
         let text = std::mem::replace(&mut self.out, outer).finish();
         done.map(|()| text)
     }
@@ -287,7 +293,7 @@ impl Run<'_> {
     }
 
     fn pipe(&mut self, dot: &Value, pipe: &Pipe) -> Done<Value> {
-        self.at = pipe.at;
+        self.span = pipe.span;
         self.enter()?;
         let mut value = None;
         for command in &pipe.commands {
@@ -310,26 +316,29 @@ impl Run<'_> {
         let Some((first, args)) = terms.split_first() else { return Ok(Value::Missing) };
         let has_args = !args.is_empty() || last.is_some();
         match &first.kind {
-            TermKind::Field(names) => self.fields(dot, dot.clone(), first.at, names, args, last),
+            TermKind::Field(names) => self.fields(dot, dot.clone(), first.span, names, args, last),
             TermKind::Chain(inner, names) => {
                 let base = self.chain_base(dot, inner)?;
-                self.fields(dot, base, first.at, names, args, last)
+                self.fields(dot, base, first.span, names, args, last)
             }
             TermKind::Variable(name, names) => {
-                self.at = first.at;
+                self.span = first.span;
                 let base = self.variable(name)?;
                 if names.is_empty() {
                     return if has_args { Err(no_function(name)) } else { Ok(base) };
                 }
-                self.fields(dot, base, first.at, names, args, last)
+                self.fields(dot, base, first.span, names, args, last)
             }
-            TermKind::Function(name) => self.call(dot, first.at, name, args, last),
+            TermKind::Function(name) => {
+                let span = first.span.to(args.last().unwrap_or(first).span);
+                self.call(dot, span, name, args, last)
+            }
             _ if has_args => Err(no_function("a value")),
             TermKind::Pipe(pipe) => self.pipe(dot, pipe),
             TermKind::Dot => Ok(dot.clone()),
             TermKind::Literal(value) => Ok(value.clone()),
             TermKind::Nil => {
-                self.at = first.at;
+                self.span = first.span;
                 Err(Failure::new("nil is not a command"))
             }
         }
@@ -346,12 +355,12 @@ impl Run<'_> {
         &mut self,
         dot: &Value,
         base: Value,
-        at: Place,
+        span: Span,
         names: &[String],
         args: &[Term],
         last: Option<Value>,
     ) -> Done<Value> {
-        self.at = at;
+        self.span = span;
         let Some((own, path)) = names.split_last() else { return Ok(base) };
         let mut value = base;
         for name in path {
@@ -360,7 +369,7 @@ impl Run<'_> {
         if value == Value::Scratch {
             let mut values = self.arguments(dot, args)?;
             values.extend(last);
-            self.at = at;
+            self.span = span;
             return functions::scratch_method(self, own, &values);
         }
         if !args.is_empty() || last.is_some() {
@@ -371,27 +380,27 @@ impl Run<'_> {
 
     fn field(&self, value: Value, name: &str) -> Done<Value> {
         let of_map = |map: &crate::value::Map| match map.entries().get(name) {
-            Some(value) => Ok(value.clone()),
+            Some(entry) => Ok(entry.clone()),
+            None if map.structure().is_some() => Err(no_field(name, value.own_type_name())),
             None if self.strict => Err(Failure::new(format!("map has no entry for key {name:?}"))),
             None => Ok(Value::Missing),
         };
         match &value {
             Value::Missing if self.strict => Err(Failure::new(format!("nil data; no entry for key {name:?}"))),
             Value::Missing => Ok(Value::Missing),
-            Value::Nil => Err(Failure::new(format!("nil pointer evaluating interface {{}}.{name}"))),
+            Value::Nil | Value::TypedNil => Err(Failure::new(format!("nil pointer evaluating interface {{}}.{name}"))),
             Value::Map(map) => of_map(map),
             Value::Object(object) => match (object.fields.get(name), &object.entries) {
                 (Some(value), _) => Ok(value.clone()),
                 (None, Some(map)) => of_map(map),
-                (None, None) => Err(Failure::new(format!("can't evaluate field {name} in type {}", object.type_name))),
+                (None, None) => Err(no_field(name, object.type_name)),
             },
-            Value::Scratch => Err(Failure::new(format!("can't evaluate field {name} in type scratch"))),
-            other => Err(Failure::new(format!("can't evaluate field {name} in type {}", other.type_name()))),
+            other => Err(no_field(name, other.own_type_name())),
         }
     }
 
     fn argument(&mut self, dot: &Value, term: &Term) -> Done<Value> {
-        self.at = term.at;
+        self.span = term.span;
         Ok(match &term.kind {
             TermKind::Nil => Value::Missing,
             // A null entry is no value as an argument.
@@ -403,8 +412,8 @@ impl Run<'_> {
         args.iter().map(|term| self.argument(dot, term)).collect()
     }
 
-    fn call(&mut self, dot: &Value, at: Place, name: &str, args: &[Term], last: Option<Value>) -> Done<Value> {
-        self.at = at;
+    fn call(&mut self, dot: &Value, span: Span, name: &str, args: &[Term], last: Option<Value>) -> Done<Value> {
+        self.span = span;
         let function = functions::find(name).ok_or_else(|| Failure::UnknownFunction(name.into()))?;
         let count = args.len() + usize::from(last.is_some());
         if count < function.least || function.most.is_some_and(|most| count > most) {
@@ -426,7 +435,7 @@ impl Run<'_> {
         }
         let mut values = self.arguments(dot, args)?;
         values.extend(last);
-        self.at = at;
+        self.span = span;
         self.apply(function, &values)
     }
 
@@ -441,6 +450,10 @@ impl Run<'_> {
         self.spend(value.size())?;
         Ok(value)
     }
+}
+
+fn no_field(name: &str, type_name: &str) -> Failure {
+    Failure::new(format!("can't evaluate field {name} in type {type_name}"))
 }
 
 fn no_function(what: &str) -> Failure {

@@ -1,6 +1,10 @@
 //! Text to tokens.
 
-use crate::error::{Failure, Place};
+use crate::error::{Bound, Failure, Place};
+use crate::tree::Span;
+
+/// How deep blocks and parentheses may be nested.
+pub(crate) const MAX_NESTING: usize = 64;
 
 /// A token.
 #[derive(Debug, Clone, PartialEq)]
@@ -63,15 +67,27 @@ impl Word {
     }
 }
 
-/// A token and where it starts.
+/// A token and its position.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Token {
     pub kind: Kind,
     pub at: Place,
+    /// Bytes of the text before it.
+    pub start: usize,
+    /// Bytes of the text up to its end.
+    pub end: usize,
+}
+
+impl Token {
+    pub(crate) fn span(&self) -> Span {
+        Span { at: self.at, start: self.start, end: self.end }
+    }
 }
 
 struct Lexer<'a> {
     rest: &'a str,
+    /// Bytes before the rest.
+    passed: usize,
     at: Place,
     left: &'a str,
     right: &'a str,
@@ -92,7 +108,7 @@ fn is_word(c: char) -> bool {
 pub(crate) fn lex(text: &str, left: &str, right: &str) -> Result<Vec<Token>, (Place, Failure)> {
     let left = if left.is_empty() { "{{" } else { left };
     let right = if right.is_empty() { "}}" } else { right };
-    let mut lexer = Lexer { rest: text, at: Place { line: 1, column: 1 }, left, right, tokens: Vec::new() };
+    let mut lexer = Lexer { rest: text, passed: 0, at: Place { line: 1, column: 1 }, left, right, tokens: Vec::new() };
     lexer.run().map_err(|failure| (lexer.at, failure))?;
     Ok(lexer.tokens)
 }
@@ -112,11 +128,13 @@ impl<'a> Lexer<'a> {
             }
         }
         self.rest = rest;
+        self.passed += passed.len();
         passed
     }
 
     fn push(&mut self, kind: Kind, bytes: usize) {
-        self.tokens.push(Token { kind, at: self.at });
+        let start = self.passed;
+        self.tokens.push(Token { kind, at: self.at, start, end: start + bytes });
         self.skip(bytes);
     }
 
@@ -134,7 +152,8 @@ impl<'a> Lexer<'a> {
             let trim = after.starts_with('-') && after.get(1..).is_some_and(|t| t.starts_with(is_space));
             let kept = if trim { text.trim_end_matches(is_space) } else { text };
             if !kept.is_empty() {
-                self.tokens.push(Token { kind: Kind::Text(kept.to_string()), at: self.at });
+                let (start, end) = (self.passed, self.passed + kept.len());
+                self.tokens.push(Token { kind: Kind::Text(kept.to_string()), at: self.at, start, end });
             }
             self.skip(at);
             let marker = if trim { 2 } else { 0 };
@@ -202,6 +221,9 @@ impl<'a> Lexer<'a> {
                 '.' | '+' | '-' | '0'..='9' => self.number()?,
                 '(' => {
                     depth += 1;
+                    if depth > MAX_NESTING {
+                        return Err(Failure::Bound(Bound::Depth));
+                    }
                     self.push(Kind::LeftParen, 1);
                 }
                 ')' => {

@@ -1,17 +1,17 @@
 //! The template language of job files (`docs/spec/client.md §19.1`): Go's text/template with the functions that job
-//! files use.
+//! files use. The flag `-t` of commands uses it with [`Functions::OfGo`].
 //!
 //! [`Template::parse`] reads a text, [`Template::render`] executes it. What a template reads from elsewhere it reads
 //! through a [`Source`], and [`Rendered`] tells all of it: the caller knows what to watch, and what is missing.
 //!
 //! - [`value`]: values. [`time`]: times and their layouts. [`error`]: errors.
-//! - `lex`, `number`, `parse`: text to tree. `eval`: execution. `print`: how values are printed.
+//! - `lex`, `number`, `parse`: text to `tree`. `eval`: execution. `print`: how values are printed.
 //! - `functions`: the functions; each module has a table of them. [`source`]: what a template depends on.
 //!
 //! Templates come from users of the cluster, and nothing about them is trusted: output, steps, memory and nesting are
 //! bounded ([`Limits`]).
 //!
-//! **Never** reads a clock or does I/O: both are behind [`Source`].
+//! **May use** `encamp_model`, `encamp_yaml`. **Never** reads a clock or does I/O: both are behind [`Source`].
 
 #![warn(missing_docs)]
 
@@ -24,13 +24,14 @@ mod parse;
 mod print;
 pub mod source;
 pub mod time;
+mod tree;
 pub mod value;
 
 use std::collections::BTreeSet;
 
 pub use error::{Bound, Error, Failure, Place};
-pub use source::{AddressError, Answer, Dependency, Source};
-pub use value::{Object, Value};
+pub use source::{AddressError, Answer, Dependency, NoSource, Source};
+pub use value::{Map, Object, Value};
 
 /// How a template is read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,13 +42,33 @@ pub struct Options {
     pub right: String,
     /// A key that a map does not have is an error.
     pub error_on_missing_key: bool,
-    /// The functions that may not be used.
+    /// The functions that exist.
+    pub functions: Functions,
+    /// Functions of job files that may not be used.
     pub denied: BTreeSet<String>,
+    /// Errors may contain values, which are no secrets.
+    pub values_in_errors: bool,
+}
+
+/// Sets of functions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Functions {
+    /// Those of templates in job files.
+    OfJobFiles,
+    /// Those of Go's text/template alone.
+    OfGo,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { left: "{{".into(), right: "}}".into(), error_on_missing_key: false, denied: BTreeSet::new() }
+        Options {
+            left: "{{".into(),
+            right: "}}".into(),
+            error_on_missing_key: false,
+            functions: Functions::OfJobFiles,
+            denied: BTreeSet::new(),
+            values_in_errors: false,
+        }
     }
 }
 
@@ -78,8 +99,9 @@ impl Default for Limits {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Template {
     name: String,
-    set: parse::Set,
+    set: tree::Set,
     error_on_missing_key: bool,
+    values_in_errors: bool,
 }
 
 /// The result of an execution.
@@ -100,7 +122,8 @@ impl Template {
     /// The text is no template, or uses functions that do not exist or may not be used.
     pub fn parse(name: &str, text: &str, options: &Options) -> Result<Template, Error> {
         let set = parse::parse(name, text, options)?;
-        Ok(Template { name: name.into(), set, error_on_missing_key: options.error_on_missing_key })
+        let Options { error_on_missing_key, values_in_errors, .. } = *options;
+        Ok(Template { name: name.into(), set, error_on_missing_key, values_in_errors })
     }
 
     /// Executes the template. An error that occurs after a dependency was missing counts for nothing: the template is

@@ -101,6 +101,28 @@ pub trait Source {
     fn address(&self, expression: &str) -> Result<String, AddressError>;
 }
 
+/// Nothing to read from: for templates over a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NoSource;
+
+impl Source for NoSource {
+    fn read(&self, _: &Dependency) -> Answer {
+        Answer::Missing
+    }
+
+    fn env(&self, _: &str) -> Option<String> {
+        None
+    }
+
+    fn now(&self) -> Time {
+        Time::from_unix_nanos(0)
+    }
+
+    fn address(&self, _: &str) -> Result<String, AddressError> {
+        Err(AddressError::Expression)
+    }
+}
+
 /// Why the host has no address for an expression.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AddressError {

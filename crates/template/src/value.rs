@@ -16,6 +16,8 @@ pub enum Value {
     Missing,
     /// An entry of a list or map that is null.
     Nil,
+    /// A pointer, list or map of a structure that is null: it is printed as `<nil>`, and is empty.
+    TypedNil,
     /// True or false.
     Bool(bool),
     /// An integer.
@@ -41,6 +43,7 @@ pub enum Value {
 pub struct List {
     items: Arc<[Value]>,
     depth: usize,
+    type_name: Option<Arc<str>>,
 }
 
 /// Values by name.
@@ -48,6 +51,8 @@ pub struct List {
 pub struct Map {
     entries: Arc<BTreeMap<Arc<str>, Value>>,
     depth: usize,
+    /// Given to structures: a field that they do not have is an error.
+    type_name: Option<Arc<str>>,
 }
 
 /// A value with fields: a service, an item of a variable.
@@ -87,7 +92,12 @@ impl Map {
     /// The values are nested too deep.
     pub fn new(entries: BTreeMap<Arc<str>, Value>) -> Result<Map, Failure> {
         let depth = deeper(entries.values())?;
-        Ok(Map { entries: Arc::new(entries), depth })
+        Ok(Map { entries: Arc::new(entries), depth, type_name: None })
+    }
+
+    /// The name of its type, if it stands for a structure: such a map has no other fields than its entries.
+    pub fn structure(&self) -> Option<&str> {
+        self.type_name.as_deref()
     }
 }
 
@@ -103,7 +113,7 @@ impl Value {
     /// The values are nested too deep.
     pub fn list(items: Vec<Value>) -> Result<Value, Failure> {
         let depth = deeper(items.iter())?;
-        Ok(Value::List(List { items: items.into(), depth }))
+        Ok(Value::List(List { items: items.into(), depth, type_name: None }))
     }
 
     /// A list of texts.
@@ -125,6 +135,24 @@ impl Value {
     /// An object.
     pub fn object(object: Object) -> Value {
         Value::Object(Arc::new(object))
+    }
+
+    /// The value with a type name of its own. A map becomes a structure. Values other than maps and lists stay as they
+    /// are.
+    #[must_use]
+    pub fn with_type_name(mut self, name: &str) -> Value {
+        if let Value::List(List { type_name, .. }) | Value::Map(Map { type_name, .. }) = &mut self {
+            *type_name = Some(name.into());
+        }
+        self
+    }
+
+    /// The name of its type in errors of fields that it does not have.
+    pub(crate) fn own_type_name(&self) -> &str {
+        match self {
+            Value::List(List { type_name: Some(name), .. }) | Value::Map(Map { type_name: Some(name), .. }) => name,
+            other => other.type_name(),
+        }
     }
 
     fn depth(&self) -> usize {
@@ -176,13 +204,18 @@ impl Value {
 
     /// Whether it is null or missing.
     pub fn is_nil(&self) -> bool {
+        matches!(self, Value::Missing | Value::Nil | Value::TypedNil)
+    }
+
+    /// Whether it is printed as no value.
+    pub(crate) fn is_no_value(&self) -> bool {
         matches!(self, Value::Missing | Value::Nil)
     }
 
     /// Whether a condition with it holds: it is neither missing, nor zero, nor empty.
     pub fn is_true(&self) -> bool {
         match self {
-            Value::Missing | Value::Nil => false,
+            Value::Missing | Value::Nil | Value::TypedNil => false,
             Value::Bool(b) => *b,
             Value::Int(n) => *n != 0,
             Value::Float(n) => *n != 0.0,
@@ -201,7 +234,7 @@ impl Value {
     /// The name of its type, as Go has it.
     pub fn type_name(&self) -> &'static str {
         match self {
-            Value::Missing | Value::Nil => "nil",
+            Value::Missing | Value::Nil | Value::TypedNil => "nil",
             Value::Bool(_) => "bool",
             Value::Int(_) => "int",
             Value::Float(_) => "float64",

@@ -6,31 +6,9 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use encamp_template::time::Time;
-use encamp_template::{AddressError, Answer, Bound, Dependency, Failure, Limits, Options, Source, Template, Value};
+use encamp_template::{Bound, Failure, Limits, NoSource, Options, Template, Value};
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
-
-/// Nothing to read from.
-struct Nothing;
-
-impl Source for Nothing {
-    fn read(&self, _: &Dependency) -> Answer {
-        Answer::Missing
-    }
-
-    fn env(&self, _: &str) -> Option<String> {
-        None
-    }
-
-    fn now(&self) -> Time {
-        Time::from_unix_nanos(0)
-    }
-
-    fn address(&self, _: &str) -> Result<String, AddressError> {
-        Err(AddressError::Expression)
-    }
-}
 
 #[derive(Deserialize)]
 struct Ran {
@@ -92,7 +70,7 @@ fn by_us(request: &Json) -> Result<String, String> {
     };
     let template = Template::parse("t", &text("Text"), &options).map_err(|e| e.to_string())?;
     let dot = Value::from_json(&request["Data"]).map_err(|e| e.to_string())?;
-    let done = template.render_with(&Nothing, dot, &Limits::default()).map_err(|e| e.to_string())?;
+    let done = template.render_with(&NoSource, dot, &Limits::default()).map_err(|e| e.to_string())?;
     done.text.ok_or_else(|| "missing dependencies".into())
 }
 
@@ -199,7 +177,7 @@ fn templates_put_together_at_random() {
 fn templates_without_end_are_stopped() {
     let failed = |text: &str| {
         let template = Template::parse("t", text, &Options::default()).unwrap();
-        template.render(&Nothing, &Limits::default()).unwrap_err().failure
+        template.render(&NoSource, &Limits::default()).unwrap_err().failure
     };
     for (text, bound) in [
         (r#"{{define "t"}}{{template "t"}}{{end}}{{template "t"}}"#, Bound::Depth),
@@ -250,7 +228,7 @@ proptest::proptest! {
     fn no_text_panics(text in "\\PC{0,40}", inside in "[-a-z0-9 .$|(){}:=\"'`\\\\/*+_,\n]{0,40}") {
         for text in [text, format!("{{{{{inside}}}}}"), format!("{{{{range .}}}}{{{{{inside}}}}}{{{{end}}}}")] {
             if let Ok(template) = Template::parse("t", &text, &Options::default()) {
-                let _ = template.render(&Nothing, &Limits::default());
+                let _ = template.render(&NoSource, &Limits::default());
             }
         }
     }

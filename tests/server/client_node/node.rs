@@ -34,7 +34,7 @@ async fn tasks_outlive_the_agent() {
     let alloc = alloc(JobType::Service, &format!("[{}]", shell("main", "echo $$; exec sleep 1000", "")));
     let id = alloc.id.clone();
     servers.write(alloc);
-    let before = servers.status(&id, ClientStatus::Running).await.task_states["main"].clone();
+    let before = servers.status(&id, ClientStatus::Running).await.task_states.get("main").expect("a state").clone();
     tokio::time::timeout(PATIENCE, client.shutdown()).await.unwrap();
     let log = dir.0.join("alloc").join(&id).join("alloc/logs/main.stdout.0");
     let pid: u32 = until("the number", || std::fs::read_to_string(&log).ok()?.trim().parse().ok()).await;
@@ -57,7 +57,11 @@ async fn tasks_outlive_the_agent() {
     }
     let alloc = servers.wait(&id, "the signal", |a| events(a, "main").contains(&"Signaling".to_string())).await;
     assert_eq!(events(&alloc, "main"), ["Received", "Task Setup", "Started", "Signaling"]);
-    assert_eq!(alloc.task_states["main"].started_at, before.started_at, "it was not started again");
+    assert_eq!(
+        alloc.task_states.get("main").expect("a state").started_at,
+        before.started_at,
+        "it was not started again"
+    );
 
     // Killed while the agent is stopped, together with the process that held it.
     tokio::time::timeout(PATIENCE, client.shutdown()).await.unwrap();
@@ -76,7 +80,7 @@ async fn tasks_outlive_the_agent() {
         servers.wait(&id, "a new start", |a| events(a, "main").iter().filter(|e| *e == "Started").count() == 2).await;
     let want = ["Received", "Task Setup", "Started", "Signaling", "Failed Restoring Task", "Started"];
     assert_eq!(
-        (events(&alloc, "main"), alloc.task_states["main"].restarts),
+        (events(&alloc, "main"), alloc.task_states.get("main").expect("a state").restarts),
         (want.map(String::from).into(), 0),
         "{alloc:?}"
     );

@@ -86,7 +86,8 @@ async fn restarts_and_signals() {
         node.restart(&id, task, all).await.unwrap();
         // A task that is not known to be running would not be restarted.
         let again = |a: &Allocation| {
-            a.task_states["main"].restarts == n && events(a, "main").last().is_some_and(|e| e == "Started")
+            a.task_states.get("main").expect("a state").restarts == n
+                && events(a, "main").last().is_some_and(|e| e == "Started")
         };
         bench.servers.wait(&id, "a restart", again).await;
         until("a new start", || (read().matches("up").count() > n as usize).then_some(())).await;

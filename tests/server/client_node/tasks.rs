@@ -21,7 +21,7 @@ async fn a_failing_batch_process_reports_all_details() {
         "Policy allows no restarts",
     ];
     assert_eq!(texts(&alloc, "main"), want);
-    let state = &alloc.task_states["main"];
+    let state = alloc.task_states.get("main").expect("a state");
     assert!(
         state.failed && state.state == TaskStatus::Dead && !state.started_at.is_zero() && !state.finished_at.is_zero()
     );
@@ -136,7 +136,10 @@ async fn tasks_follow_each_other_through_their_lifecycle() {
     for task in ["init", "main", "post", "stop"] {
         assert_eq!(events(&alloc, task), ["Received", "Task Setup", "Started", "Terminated"], "{task}");
     }
-    let at = |task: &str| (alloc.task_states[task].started_at, alloc.task_states[task].finished_at);
+    let at = |task: &str| {
+        let state = alloc.task_states.get(task).expect("a state");
+        (state.started_at, state.finished_at)
+    };
     assert!(at("init").1 <= at("main").0 && at("main").0 <= at("post").0, "{alloc:?}");
     assert!(at("side").1 <= at("stop").0 && at("main").1 <= at("side").1, "{alloc:?}");
     bench.end().await;
@@ -154,7 +157,10 @@ async fn failed_siblings_stop_the_others() {
         ["Received", "Task Setup", "Started", "Sibling Task Failed", "Killing", "Terminated", "Killed"]
     );
     assert_eq!(texts(&alloc, "good")[3], "Task's sibling \"bad\" failed");
-    assert_eq!((&alloc.client_status, alloc.task_states["good"].failed), (&ClientStatus::Failed, false));
+    assert_eq!(
+        (&alloc.client_status, alloc.task_states.get("good").expect("a state").failed),
+        (&ClientStatus::Failed, false)
+    );
     bench.end().await;
 }
 
@@ -164,7 +170,7 @@ async fn restarts_follow_the_policy() {
     let policy = r#","RestartPolicy":{"Attempts":2,"Interval":60000000000,"Delay":10000000,"Mode":"fail"}"#;
     let id = bench.run(JobType::Service, &format!("[{}]", mock("main", r#"{"exit_code":3}"#, policy)));
     let alloc = bench.servers.status(&id, ClientStatus::Failed).await;
-    assert_eq!(alloc.task_states["main"].restarts, 2);
+    assert_eq!(alloc.task_states.get("main").expect("a state").restarts, 2);
     let kinds = events(&alloc, "main");
     assert_eq!(kinds.iter().filter(|k| *k == "Started").count(), 3, "{kinds:?}");
     let last = texts(&alloc, "main").pop().unwrap();
@@ -248,7 +254,8 @@ async fn an_allocation_that_ran_too_long_is_complete() {
     bench.servers.write(alloc);
     let alloc = bench.servers.status(&id, ClientStatus::Complete).await;
     assert_eq!(alloc.client_description, "allocation exceeded max_run_duration");
-    let killing = alloc.task_states["main"].events.iter().find(|e| e.r#type == "Killing").unwrap();
+    let killing =
+        alloc.task_states.get("main").expect("a state").events.iter().find(|e| e.r#type == "Killing").unwrap();
     assert_eq!(killing.display_message, "exceeded max_run_duration");
     let details = [("kill_reason", "exceeded max_run_duration"), ("kill_timeout", "5s")];
     assert_eq!(killing.details, details.map(|(k, v)| (k.to_string(), v.to_string())).into());

@@ -46,9 +46,8 @@ pub fn command(program: &str) -> Command {
 }
 
 fn ignores_interrupts() -> bool {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    let signals = ignored.and_then(|set| u64::from_str_radix(set.trim(), 16).ok()).unwrap_or(0);
+    let status = procfs::process::Process::myself().and_then(|own| own.status());
+    let signals = status.map_or(0, |status| status.sigign);
     signals >> (rustix::process::Signal::INT.as_raw() - 1) & 1 == 1
 }
 

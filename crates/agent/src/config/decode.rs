@@ -11,7 +11,7 @@ use serde::de::{self, DeserializeSeed, IntoDeserializer, MapAccess, SeqAccess, V
 
 use encamp_hcl::hcl1::{Item, Node, Pos, Value};
 use encamp_model::duration::parse_duration;
-use encamp_model::quoted;
+use encamp_model::{parse_bool, quoted};
 
 /// Name of the newtype that durations ask for.
 pub(super) const DURATION: &str = "$duration";
@@ -263,10 +263,9 @@ impl<'de> de::Deserializer<'de> for De<'de> {
         let node = self.node()?;
         match &node.value {
             Value::Bool(b) => visitor.visit_bool(*b),
-            Value::Number(s) | Value::String(s) => match s.as_str() {
-                "1" | "true" | "True" | "TRUE" | "t" | "T" => visitor.visit_bool(true),
-                "0" | "false" | "False" | "FALSE" | "f" | "F" => visitor.visit_bool(false),
-                other => Err(self.error(format!("decodeBool: Unknown value for boolean: {}", quoted(other)))),
+            Value::Number(s) | Value::String(s) => match parse_bool(s) {
+                Some(value) => visitor.visit_bool(value),
+                None => Err(self.error(format!("decodeBool: Unknown value for boolean: {}", quoted(s)))),
             },
             other => Err(self.expected("true or false", other)),
         }

@@ -7,7 +7,6 @@ use tokio::runtime::Builder;
 
 use super::super::context::Environment;
 use super::super::data::text;
-use super::super::flags::parse_bool;
 use super::super::general::GeneralFlags;
 use super::cache::Cache;
 use super::candidates::{Candidate, Ending};
@@ -201,7 +200,7 @@ fn general(given: &[(String, String)]) -> Option<GeneralFlags> {
             "client-key" => &mut flags.client_key,
             "tls-server-name" => &mut flags.tls_server_name,
             "tls-skip-verify" | "insecure" => {
-                flags.tls_skip_verify |= parse_bool(value).unwrap_or(true);
+                flags.tls_skip_verify |= encamp_model::parse_bool(value).unwrap_or(true);
                 continue;
             }
             _ => continue,

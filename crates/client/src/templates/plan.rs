@@ -60,6 +60,7 @@ fn one(block: &Block, place: &Place, env: &TaskEnv, config: &TemplateConfig) -> 
         right: block.right_delim.clone(),
         error_on_missing_key: block.err_missing_key,
         denied: config.function_denylist.iter().cloned().collect(),
+        ..Options::default()
     };
     let perms = if block.perms.is_empty() { "0644" } else { &block.perms };
     // A file of a job never runs with the rights of its owner.

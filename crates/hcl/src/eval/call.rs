@@ -33,20 +33,7 @@ impl Evaluator<'_> {
                     args => self.wrong_count(call, args, &["value", "type"]),
                 };
             }
-            name if functions::names().binary_search(&name).is_err() => {
-                // Looking for a similar name takes a while, and is of no use when the diagnostic is not kept.
-                if !self.charge_read(100, 0, span) || self.diags.len() >= MAX_DIAGS {
-                    return Value::Unknown;
-                }
-                if let Some((namespace, _)) = name.rsplit_once("::") {
-                    let detail = format!("There are no functions in namespace \"{namespace}::\".");
-                    return self.fail(call.name_span, "Call to unknown function", detail);
-                }
-                let hint = suggestion(name, functions::names().iter().copied());
-                let hint = hint.map_or(String::new(), |other| format!(" Did you mean {other:?}?"));
-                let detail = format!("There is no function named {name:?}.{hint}");
-                return self.fail(call.name_span, "Call to unknown function", detail);
-            }
+            name if functions::names().binary_search(&name).is_err() => return self.unknown_function(call, span),
             _ => {}
         }
         let Some(args) = self.arguments(call, scope) else { return Value::Unknown };
@@ -54,8 +41,7 @@ impl Evaluator<'_> {
         if !args.iter().all(|arg| self.charge_walk(arg, span)) || !self.charge_read(extra, 0, span) {
             return Value::Unknown;
         }
-        let result = functions::call(&call.name, args, context);
-        let error = match result {
+        match functions::call(&call.name, args, context) {
             Ok(value) => {
                 let text = value.as_str().map_or(0, str::len);
                 self.charge(value.nodes(), text, span);
@@ -63,12 +49,34 @@ impl Evaluator<'_> {
                 if call.name.starts_with("format") {
                     self.charge_read(value.bytes().saturating_sub(1024), 0, span);
                 }
-                return value;
+                value
             }
-            Err(error) => error,
+            Err(error) => self.failed_call(call, &error),
+        }
+    }
+
+    fn unknown_function(&mut self, call: &Call, span: Span) -> Value {
+        let name = call.name.as_str();
+        // Looking for a similar name takes a while, and is of no use when the diagnostic is not kept.
+        if !self.charge_read(100, 0, span) || self.diags.len() >= MAX_DIAGS {
+            return Value::Unknown;
+        }
+        let detail = match name.rsplit_once("::") {
+            Some((namespace, _)) => format!("There are no functions in namespace \"{namespace}::\"."),
+            None => {
+                let hint = suggestion(name, functions::names().iter().copied());
+                let hint = hint.map_or(String::new(), |other| format!(" Did you mean {other:?}?"));
+                format!("There is no function named {name:?}.{hint}")
+            }
         };
+        self.fail(call.name_span, "Call to unknown function", detail)
+    }
+
+    /// Reports the error of a function at the part of the call that it is about.
+    fn failed_call(&mut self, call: &Call, error: &FunctionError) -> Value {
+        let start = call.name_span.to(call.open);
         let argument = |index: usize| call.args.get(index).or(call.args.last()).map_or(start, Expr::start_span);
-        let (span, summary) = match &error {
+        let (span, summary) = match error {
             FunctionError::Unknown { .. } => (call.name_span, "Call to unknown function"),
             FunctionError::NotEnoughArguments { .. } => (call.close, "Not enough function arguments"),
             FunctionError::TooManyArguments { index, .. } => (argument(*index), "Too many function arguments"),

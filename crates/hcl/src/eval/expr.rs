@@ -1,6 +1,7 @@
 //! Literals, operators, constructors, templates.
 
 use std::rc::Rc;
+use std::sync::Arc;
 
 use super::super::ast::{BinaryOp, Expr, ExprKind, For, UnaryOp};
 use super::super::diag::Span;
@@ -298,25 +299,12 @@ impl Evaluator<'_> {
     }
 
     fn for_round(&mut self, node: &For, scope: &Scope, build: &mut ForResult) {
-        if let Some(condition) = &node.condition {
-            match self.eval(condition, scope).convert(&Type::Bool) {
-                Ok(Value::Bool(true)) => {}
-                Ok(Value::Bool(false)) => return,
-                Ok(Value::Null) => {
-                    self.fail(condition.span, "Condition is null", "The value of the 'if' clause must not be null.");
-                    build.known = false;
-                    return;
-                }
-                Ok(_) => {
-                    build.known = false;
-                    return;
-                }
-                Err(error) => {
-                    let detail = format!("The 'if' clause value is invalid: {error}.");
-                    self.fail(condition.span, "Invalid 'for' condition", detail);
-                    build.known = false;
-                    return;
-                }
+        match node.condition.as_ref().map_or(Some(true), |condition| self.for_condition(condition, scope)) {
+            Some(true) => {}
+            Some(false) => return,
+            None => {
+                build.known = false;
+                return;
             }
         }
         let Some(key_expr) = &node.key else {
@@ -324,20 +312,7 @@ impl Evaluator<'_> {
             build.items.push(value);
             return;
         };
-        let name = match self.eval(key_expr, scope).convert(&Type::String) {
-            Ok(Value::String(name)) => Some(name),
-            Ok(Value::Null) => {
-                let detail = "Key expression in 'for' expression must not produce a null value.";
-                self.fail(key_expr.span, "Invalid object key", detail);
-                None
-            }
-            Ok(_) => None,
-            Err(error) => {
-                let detail = format!("The key expression produced an invalid result: {error}.");
-                self.fail(key_expr.span, "Invalid object key", detail);
-                None
-            }
-        };
+        let name = self.for_key(key_expr, scope);
         let value = self.eval(&node.value, scope);
         let Some(name) = name else {
             build.known = false;
@@ -358,6 +333,39 @@ impl Evaluator<'_> {
             return;
         }
         build.entries.insert(name, value);
+    }
+
+    /// Whether an item is in the result; nothing if that is not known, or the condition is wrong.
+    fn for_condition(&mut self, condition: &Expr, scope: &Scope) -> Option<bool> {
+        match self.eval(condition, scope).convert(&Type::Bool) {
+            Ok(Value::Bool(holds)) => return Some(holds),
+            Ok(Value::Null) => {
+                self.fail(condition.span, "Condition is null", "The value of the 'if' clause must not be null.");
+            }
+            Ok(_) => {}
+            Err(error) => {
+                let detail = format!("The 'if' clause value is invalid: {error}.");
+                self.fail(condition.span, "Invalid 'for' condition", detail);
+            }
+        }
+        None
+    }
+
+    /// The key of an item; nothing if it is not known, or is wrong.
+    fn for_key(&mut self, key: &Expr, scope: &Scope) -> Option<Arc<str>> {
+        match self.eval(key, scope).convert(&Type::String) {
+            Ok(Value::String(name)) => return Some(name),
+            Ok(Value::Null) => {
+                let detail = "Key expression in 'for' expression must not produce a null value.";
+                self.fail(key.span, "Invalid object key", detail);
+            }
+            Ok(_) => {}
+            Err(error) => {
+                let detail = format!("The key expression produced an invalid result: {error}.");
+                self.fail(key.span, "Invalid object key", detail);
+            }
+        }
+        None
     }
 }
 

@@ -87,72 +87,86 @@ pub(crate) enum CsvError {
 /// The records of a CSV text (RFC 4180, LF or CRLF line ends, empty lines skipped), each with the line it starts on.
 fn csv_records(text: &str) -> Result<Vec<(usize, Vec<String>)>, CsvError> {
     let mut records = Vec::new();
-    let mut lines = text.split_inclusive('\n').zip(1usize..);
+    let mut reader = CsvReader { lines: text.split_inclusive('\n').zip(1..), line: "", number: 0, rest: "" };
     let mut total = 0;
-    while let Some((line, start)) = lines.next() {
-        let mut rest = without_line_end(line);
-        if rest.is_empty() {
+    while reader.next_line() {
+        if reader.rest.is_empty() {
             continue;
         }
-        let mut current = start;
+        let start = reader.number;
         let mut fields = Vec::new();
-        loop {
+        let mut more = true;
+        while more {
             total += 1;
             if total > MAX_NODES {
                 return Err(ValueTooLarge::Nodes.into());
             }
-            let Some(quoted) = rest.strip_prefix('"') else {
-                let (field, after) = rest.split_once(',').map_or((rest, None), |(field, after)| (field, Some(after)));
-                if let Some(column) = field.find('"') {
-                    let column = line.len() - rest.len() + column + 1;
-                    return Err(CsvError::BareQuote { line: current, column });
-                }
-                fields.push(field.to_string());
-                match after {
-                    Some(after) => rest = after,
-                    None => break,
-                }
-                continue;
-            };
-            let mut field = String::new();
-            rest = quoted;
-            let more = loop {
-                match rest.split_once('"') {
-                    None => {
-                        // The field goes on in the next line.
-                        field.push_str(rest);
-                        let Some((next, number)) = lines.next() else {
-                            return Err(CsvError::UnmatchedQuote { line: current });
-                        };
-                        field.push('\n');
-                        current = number;
-                        rest = without_line_end(next);
-                    }
-                    Some((before, after)) => {
-                        field.push_str(before);
-                        match after.chars().next() {
-                            Some('"') => {
-                                field.push('"');
-                                rest = after.get(1..).unwrap_or_default();
-                            }
-                            Some(',') => {
-                                rest = after.get(1..).unwrap_or_default();
-                                break true;
-                            }
-                            None => break false,
-                            Some(_) => return Err(CsvError::UnmatchedQuote { line: current }),
-                        }
-                    }
-                }
-            };
+            let field;
+            (field, more) = reader.field()?;
             fields.push(field);
-            if !more {
-                break;
-            }
         }
         records.push((start, fields));
     }
     Ok(records)
+}
+
+/// The place in a CSV text.
+struct CsvReader<'t, L> {
+    /// The lines to come.
+    lines: L,
+    /// The current line and its number.
+    line: &'t str,
+    number: usize,
+    /// What is left of the line, without its end.
+    rest: &'t str,
+}
+
+impl<'t, L: Iterator<Item = (&'t str, usize)>> CsvReader<'t, L> {
+    /// Goes to the next line, if there is one.
+    fn next_line(&mut self) -> bool {
+        let Some((line, number)) = self.lines.next() else { return false };
+        (self.line, self.number, self.rest) = (line, number, without_line_end(line));
+        true
+    }
+
+    /// The next field of the record, and whether another one follows.
+    fn field(&mut self) -> Result<(String, bool), CsvError> {
+        if let Some(quoted) = self.rest.strip_prefix('"') {
+            self.rest = quoted;
+            return self.quoted_field();
+        }
+        let (field, after) = self.rest.split_once(',').map_or((self.rest, None), |(field, after)| (field, Some(after)));
+        if let Some(at) = field.find('"') {
+            let column = without_line_end(self.line).len() - self.rest.len() + at + 1;
+            return Err(CsvError::BareQuote { line: self.number, column });
+        }
+        self.rest = after.unwrap_or_default();
+        Ok((field.to_string(), after.is_some()))
+    }
+
+    /// A field whose opening quote is read; it may go on in the next line.
+    fn quoted_field(&mut self) -> Result<(String, bool), CsvError> {
+        let mut field = String::new();
+        loop {
+            let Some((before, after)) = self.rest.split_once('"') else {
+                field.push_str(self.rest);
+                let line = self.number;
+                if !self.next_line() {
+                    return Err(CsvError::UnmatchedQuote { line });
+                }
+                field.push('\n');
+                continue;
+            };
+            field.push_str(before);
+            self.rest = after.get(1..).unwrap_or_default();
+            match after.chars().next() {
+                Some('"') => field.push('"'),
+                Some(',') => return Ok((field, true)),
+                None => return Ok((field, false)),
+                Some(_) => return Err(CsvError::UnmatchedQuote { line: self.number }),
+            }
+        }
+    }
 }
 
 fn without_line_end(line: &str) -> &str {
@@ -195,6 +209,14 @@ mod tests {
             (
                 r#""a\nx\"y""#,
                 "Call to function \"csvdecode\" failed: parse error on line 2, column 2: bare \" in non-quoted field.",
+            ),
+            (
+                r#""a\nx\"y\n1""#,
+                "Call to function \"csvdecode\" failed: parse error on line 2, column 2: bare \" in non-quoted field.",
+            ),
+            (
+                r#""a,b\n\"x\ny\",a long field with a \" in it""#,
+                "Call to function \"csvdecode\" failed: parse error on line 3, column 24: bare \" in non-quoted field.",
             ),
             (
                 r#""a\n\"x""#,

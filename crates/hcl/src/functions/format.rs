@@ -1,4 +1,7 @@
 //! `format` and `formatlist`: the verbs of `docs/spec/jobspec.md §5`.
+//!
+//! They only look like `printf` of templates (`encamp_template`), which is Go's: here a wrong verb or argument is an
+//! error, indexes may stand anywhere, widths count grapheme clusters, and numbers have 512 bits.
 
 use dashu_int::{IBig, Sign};
 use thiserror::Error;
@@ -136,69 +139,95 @@ fn format(text: &str, values: &[&Value]) -> Result<String, Failure> {
 
 /// Reads a directive from its `%` on: what it asks for, the explicit argument position (from 0), its length in bytes.
 fn parse(directive: &str, offset: usize) -> Result<(Spec, Option<usize>, usize), Failure> {
-    let broken = |reason: &str| Failure::Argument(0, format!("{reason} at offset {offset}"));
+    let mut parser = Directive { rest: directive.get(1..).unwrap_or_default(), offset };
     let mut spec = Spec::default();
     let mut index = None;
-    let mut rest = directive.get(1..).unwrap_or_default();
-    let number = |rest: &mut &str| -> Result<Option<usize>, Failure> {
-        let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
-        let (digits, after) = rest.split_at(end);
-        *rest = after;
+    loop {
+        let before = parser.rest.len();
+        if let Some(position) = parser.index()? {
+            index = Some(position);
+        }
+        if spec.width.is_none() && spec.precision.is_none() {
+            parser.flags(&mut spec);
+        }
+        if parser.rest.len() < before {
+            continue;
+        }
+        if spec.precision.is_none() && spec.width.is_none() {
+            spec.width = parser.number()?;
+        }
+        if parser.rest.len() == before && spec.precision.is_none() {
+            spec.precision = parser.precision()?;
+        }
+        if parser.rest.len() == before {
+            break;
+        }
+    }
+    let mut chars = parser.rest.chars();
+    spec.verb = chars.next().ok_or_else(|| parser.broken("unterminated format verb"))?;
+    let length = directive.len() - chars.as_str().len();
+    if !"vtbdoxXeEfgGsq%".contains(spec.verb) {
+        let shown = quoted(directive.get(..length).unwrap_or_default());
+        let text = format!("unsupported format verb {:?} in {shown} at offset {offset}", spec.verb);
+        return Err(Failure::Argument(0, text));
+    }
+    Ok((spec, index, length))
+}
+
+/// What is left of a directive.
+struct Directive<'t> {
+    rest: &'t str,
+    /// Where the directive starts in the format text.
+    offset: usize,
+}
+
+impl Directive<'_> {
+    fn broken(&self, reason: &str) -> Failure {
+        Failure::Argument(0, format!("{reason} at offset {}", self.offset))
+    }
+
+    fn number(&mut self) -> Result<Option<usize>, Failure> {
+        let end = self.rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(self.rest.len());
+        let (digits, after) = self.rest.split_at(end);
+        self.rest = after;
         match digits {
             "" => Ok(None),
             digits => match digits.parse() {
                 Ok(value) if value <= MAX_WIDTH => Ok(Some(value)),
-                _ => Err(broken(&format!("number {digits} in format is too large"))),
+                _ => Err(self.broken(&format!("number {digits} in format is too large"))),
             },
         }
-    };
-    loop {
-        let mut flag = false;
-        if let Some(after) = rest.strip_prefix('[') {
-            rest = after;
-            let position = number(&mut rest)?.filter(|position| *position > 0);
-            let position = position.ok_or_else(|| broken("argument index must be a positive number"))?;
-            rest = rest.strip_prefix(']').ok_or_else(|| broken("unclosed argument index"))?;
-            index = Some(position - 1);
-            flag = true;
-        }
-        if spec.width.is_none() && spec.precision.is_none() {
-            for (mark, field) in [
-                ('+', &mut spec.plus),
-                ('-', &mut spec.minus),
-                ('0', &mut spec.zero),
-                (' ', &mut spec.space),
-                ('#', &mut spec.sharp),
-            ] {
-                if let Some(after) = rest.strip_prefix(mark) {
-                    (*field, rest, flag) = (true, after, true);
-                }
+    }
+
+    /// `[1]`: the position of the argument, from 0.
+    fn index(&mut self) -> Result<Option<usize>, Failure> {
+        let Some(after) = self.rest.strip_prefix('[') else { return Ok(None) };
+        self.rest = after;
+        let position = self.number()?.and_then(|position| position.checked_sub(1));
+        let position = position.ok_or_else(|| self.broken("argument index must be a positive number"))?;
+        self.rest = self.rest.strip_prefix(']').ok_or_else(|| self.broken("unclosed argument index"))?;
+        Ok(Some(position))
+    }
+
+    fn flags(&mut self, spec: &mut Spec) {
+        for (mark, field) in [
+            ('+', &mut spec.plus),
+            ('-', &mut spec.minus),
+            ('0', &mut spec.zero),
+            (' ', &mut spec.space),
+            ('#', &mut spec.sharp),
+        ] {
+            if let Some(after) = self.rest.strip_prefix(mark) {
+                (*field, self.rest) = (true, after);
             }
         }
-        if !flag && spec.precision.is_none() && rest.starts_with(|c: char| c.is_ascii_digit()) && spec.width.is_none() {
-            spec.width = number(&mut rest)?;
-            flag = true;
-        }
-        if !flag && spec.precision.is_none() && rest.starts_with('.') {
-            rest = rest.get(1..).unwrap_or_default();
-            spec.precision = Some(number(&mut rest)?.unwrap_or(0));
-            flag = true;
-        }
-        if !flag {
-            break;
-        }
     }
-    let mut chars = rest.chars();
-    let Some(verb) = chars.next() else {
-        return Err(broken("unterminated format verb"));
-    };
-    spec.verb = verb;
-    let length = directive.len() - chars.as_str().len();
-    if !"vtbdoxXeEfgGsq%".contains(verb) {
-        let shown = quoted(directive.get(..length).unwrap_or_default());
-        return Err(Failure::Argument(0, format!("unsupported format verb {verb:?} in {shown} at offset {offset}")));
+
+    fn precision(&mut self) -> Result<Option<usize>, Failure> {
+        let Some(after) = self.rest.strip_prefix('.') else { return Ok(None) };
+        self.rest = after;
+        Ok(Some(self.number()?.unwrap_or(0)))
     }
-    Ok((spec, index, length))
 }
 
 impl Spec {

@@ -1,4 +1,7 @@
 //! Glob patterns of one path segment: `*`, `?`, `[a-z]`, `[^a]`, `{a,b}`, `\` before a literal character.
+//!
+//! globset is not used: it matches whole paths, whereas `fileset` reads only the directories that the segments before
+//! allow, and bounds the names that braces stand for.
 
 use thiserror::Error;
 

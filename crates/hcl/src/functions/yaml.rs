@@ -1,11 +1,13 @@
 //! YAML: `yamlencode` writes block style with every key and single-line string in double quotes; `yamldecode` reads one
 //! document, with plain scalars resolved as YAML 1.2 does, and `yes`, `no`, `on`, `off`, `y` and `n` as YAML 1.1 does.
+//!
+//! Templates have another dialect (`parseYAML` and `toYAML` of `encamp_template`): only the structure of documents is the
+//! same, which `encamp_yaml` reads.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
 use std::sync::Arc;
 
-use saphyr_parser::{Event, Marker, Parser, ScalarStyle, ScanError, Span, Tag};
+use encamp_yaml::{Builder, Fault, Reader, Scalar};
 use thiserror::Error;
 
 use super::encoding::{decode_base64, encode_base64};
@@ -31,24 +33,14 @@ pub(crate) const FUNCTIONS: &[Function] = &[
 /// Why a text is no YAML, or has no value.
 #[derive(Debug, Error)]
 pub(crate) enum DecodeError {
-    #[error("on line {line}, column {column}: {text}")]
-    Syntax { line: usize, column: usize, text: String },
+    #[error(transparent)]
+    Fault(#[from] Fault),
     #[error("on line {line}, column {column}: missing start of document")]
     NoDocument { line: usize, column: usize },
     #[error("unexpected extra content after value")]
     SecondDocument,
-    #[error("unexpected content")]
-    Content,
-    #[error("unexpected end of content")]
-    End,
-    #[error("exceeded max depth")]
-    Depth,
-    #[error("cannot refer to a value from inside itself")]
-    Recursion,
     #[error("mapping keys must not be null")]
     NullKey,
-    #[error("map merge requires map or sequence of maps as the value")]
-    Merge,
     /// The text of a scalar is not what its tag says.
     #[error("cannot parse {text:?} as !!{tag}")]
     Mistagged { text: String, tag: String },
@@ -236,134 +228,66 @@ fn escape(c: char) -> Cow<'static, str> {
 
 /// The value of the one document of a YAML text.
 fn decode(text: &str) -> Result<Value, DecodeError> {
-    let mut decoder =
-        Decoder { events: Parser::new_from_str(text), anchors: HashMap::new(), depth: 0, at: Marker::default() };
-    let mut value = None;
-    loop {
-        match decoder.next()? {
-            Event::StreamEnd => {
-                let at = &decoder.at;
-                return value.ok_or_else(|| DecodeError::NoDocument { line: at.line(), column: at.col() + 1 });
-            }
-            Event::StreamStart | Event::DocumentEnd | Event::Nothing => {}
-            Event::DocumentStart(_) if value.is_some() => return Err(DecodeError::SecondDocument),
-            Event::DocumentStart(_) => {
-                let first = decoder.next()?;
-                value = Some(decoder.node(first)?);
-            }
-            _ => return Err(DecodeError::Content),
-        }
+    let mut reader = Reader::new(text, Values);
+    if !reader.next_document()? {
+        let (line, column) = reader.position();
+        return Err(DecodeError::NoDocument { line, column });
     }
+    let value = reader.document()?;
+    if reader.next_document()? { Err(DecodeError::SecondDocument) } else { Ok(value) }
 }
 
-struct Decoder<'a, I: Iterator<Item = Result<(Event<'a>, Span), ScanError>>> {
-    events: I,
-    anchors: HashMap<usize, Value>,
-    depth: usize,
-    /// Where the last event starts.
-    at: Marker,
-}
+/// Makes values of expressions.
+struct Values;
 
-impl<'a, I: Iterator<Item = Result<(Event<'a>, Span), ScanError>>> Decoder<'a, I> {
-    fn next(&mut self) -> Result<Event<'a>, DecodeError> {
-        match self.events.next() {
-            Some(Ok((event, span))) => {
-                self.at = span.start;
-                Ok(event)
-            }
-            Some(Err(error)) => {
-                let at = error.marker();
-                let text = error.info().to_string();
-                Err(DecodeError::Syntax { line: at.line(), column: at.col() + 1, text })
-            }
-            None => Ok(Event::StreamEnd),
+impl Builder for Values {
+    type Value = Value;
+    type Error = DecodeError;
+    const MAX_DEPTH: usize = MAX_DEPTH;
+
+    fn scalar(&mut self, scalar: &Scalar<'_>) -> Result<Value, DecodeError> {
+        scalar_value(scalar)
+    }
+
+    fn sequence(&mut self, items: Vec<Value>) -> Result<Value, DecodeError> {
+        Ok(Value::tuple(items)?)
+    }
+
+    fn mapping(&mut self, entries: Entries) -> Result<Value, DecodeError> {
+        Ok(Value::object(entries)?)
+    }
+
+    fn key(&mut self, key: Value) -> Result<Arc<str>, DecodeError> {
+        match key.convert(&Type::String)? {
+            Value::String(key) => Ok(key),
+            _ => Err(DecodeError::NullKey),
         }
     }
 
-    /// The value that starts with an event.
-    fn node(&mut self, event: Event<'a>) -> Result<Value, DecodeError> {
-        if self.depth > MAX_DEPTH {
-            return Err(DecodeError::Depth);
-        }
-        self.depth += 1;
-        let (anchor, value) = match event {
-            Event::Alias(anchor) => {
-                let known = self.anchors.get(&anchor).cloned();
-                (0, known.ok_or(DecodeError::Recursion)?)
-            }
-            Event::Scalar(text, style, anchor, tag) => (anchor, scalar_value(&text, style, tag.as_deref())?),
-            Event::SequenceStart(anchor, _) => (anchor, self.sequence()?),
-            Event::MappingStart(anchor, _) => (anchor, self.mapping()?),
-            _ => return Err(DecodeError::End),
-        };
-        self.depth -= 1;
-        if anchor > 0 {
-            self.anchors.insert(anchor, value.clone());
-        }
-        Ok(value)
+    fn items(value: &Value) -> Option<&[Value]> {
+        value.items()
     }
 
-    fn sequence(&mut self) -> Result<Value, DecodeError> {
-        let mut items = Vec::new();
-        loop {
-            match self.next()? {
-                Event::SequenceEnd => return Ok(Value::tuple(items)?),
-                event => items.push(self.node(event)?),
-            }
-        }
+    fn entries(value: &Value) -> Option<&Entries> {
+        value.entries()
     }
 
-    fn mapping(&mut self) -> Result<Value, DecodeError> {
-        let mut entries = Entries::new();
-        let mut merged = Entries::new();
-        loop {
-            let event = match self.next()? {
-                Event::MappingEnd => break,
-                event => event,
-            };
-            let merge = matches!(&event, Event::Scalar(text, ScalarStyle::Plain, _, None) if text == "<<");
-            let key = self.node(event)?;
-            let value_event = self.next()?;
-            let value = self.node(value_event)?;
-            if merge {
-                merge_into(&mut merged, &value)?;
-                continue;
-            }
-            match key.convert(&Type::String)? {
-                Value::String(key) => entries.insert(key, value),
-                _ => return Err(DecodeError::NullKey),
-            };
-        }
-        merged.append(&mut entries);
-        Ok(Value::object(merged)?)
-    }
-}
-
-/// Takes over what `<<` refers to: a mapping or several, of which the first one with a key wins.
-fn merge_into(merged: &mut Entries, value: &Value) -> Result<(), DecodeError> {
-    match (value.entries(), value.items()) {
-        (Some(entries), _) => {
-            for (key, value) in entries {
-                merged.entry(key.clone()).or_insert_with(|| value.clone());
-            }
-            Ok(())
-        }
-        (_, Some(items)) if items.iter().all(|item| item.entries().is_some()) => {
-            items.iter().try_for_each(|item| merge_into(merged, item))
-        }
-        _ => Err(DecodeError::Merge),
+    /// Values count themselves: those that are too large cannot be made.
+    fn count(&mut self, _: &Value) -> Result<(), DecodeError> {
+        Ok(())
     }
 }
 
 /// The value of a scalar by its tag, or for plain ones by its looks.
-fn scalar_value(text: &str, style: ScalarStyle, tag: Option<&Tag>) -> Result<Value, DecodeError> {
+fn scalar_value(scalar: &Scalar<'_>) -> Result<Value, DecodeError> {
+    let Scalar { text, plain, tag } = *scalar;
     let string = || Ok(Value::string(Arc::from(text))?);
     let Some(tag) = tag else {
-        return if style == ScalarStyle::Plain { plain_value(text).unwrap_or_else(string) } else { string() };
+        return if plain { plain_value(text).unwrap_or_else(string) } else { string() };
     };
     let suffix = tag.suffix.strip_prefix("tag:yaml.org,2002:").unwrap_or(&tag.suffix);
     // In quotes, only a tag that says how the text is encoded makes a difference.
-    if style != ScalarStyle::Plain && matches!(suffix, "null" | "bool" | "int" | "float") {
+    if !plain && matches!(suffix, "null" | "bool" | "int" | "float") {
         return string();
     }
     let plain = || plain_value(text).transpose();

@@ -5,7 +5,7 @@ use unicode_segmentation::UnicodeSegmentation;
 use super::super::ast::{Expr, ExprKind, For};
 use super::super::diag::{Span, suggestion};
 use super::super::token::{Kind, Token};
-use super::{Parsed, Parser};
+use super::{Parsed, Parser, Stop};
 use encamp_model::quoted;
 
 /// A template before `if` and `for` are matched with their ends.
@@ -195,13 +195,7 @@ impl Parser<'_> {
         let mut exprs = Vec::new();
         while let Some(part) = parts.next() {
             if let Some((keyword, span)) = part.keyword() {
-                let fits = match within {
-                    Some(("for", _)) => keyword == "endfor",
-                    Some(("else", _)) => keyword == "endif",
-                    Some(_) => keyword != "endfor",
-                    None => false,
-                };
-                if fits {
+                if within.is_some_and(|(opener, _)| ends(opener, keyword)) {
                     return Ok((exprs, keyword));
                 }
                 let (summary, detail) = unexpected(keyword, within.is_some());
@@ -220,18 +214,10 @@ impl Parser<'_> {
                     Ok(Expr::new(ExprKind::Conditional(branches), span))
                 })?,
                 Part::For { key_name, value_name, collection, span, whole } => self.nested(|p| {
-                    let body = p.template_tree(parts, Some(("for", whole)), close)?.0;
-                    let value = branch(body, span);
-                    let node = For {
-                        open: span,
-                        key_name,
-                        value_name,
-                        collection,
-                        key: None,
-                        value,
-                        condition: None,
-                        group: false,
-                    };
+                    let value = branch(p.template_tree(parts, Some(("for", whole)), close)?.0, span);
+                    let (key, condition) = (None, None);
+                    let node =
+                        For { open: span, key_name, value_name, collection, key, value, condition, group: false };
                     let list = Expr::new(ExprKind::For(Box::new(node)), span);
                     Ok(Expr::new(ExprKind::Join(Box::new(list)), span))
                 })?,
@@ -240,15 +226,16 @@ impl Parser<'_> {
         }
         match within {
             None => Ok((exprs, "")),
-            Some((keyword, span)) => {
-                let keyword = if keyword == "for" { "for" } else { "if" };
-                let detail = format!(
-                    "The {keyword} directive at {} is missing its corresponding end{keyword} directive.",
-                    self.sources.range(span)
-                );
-                Err(self.error(close, "Unexpected end of template", detail))
-            }
+            Some((opener, span)) => Err(self.unclosed(opener, span, close)),
         }
+    }
+
+    /// The mistake of a directive without its end.
+    fn unclosed(&mut self, opener: &str, span: Span, close: Span) -> Stop {
+        let keyword = if opener == "for" { "for" } else { "if" };
+        let range = self.sources.range(span);
+        let detail = format!("The {keyword} directive at {range} is missing its corresponding end{keyword} directive.");
+        self.error(close, "Unexpected end of template", detail)
     }
 
     /// The text a literal token stands for.
@@ -320,6 +307,15 @@ impl Parser<'_> {
             }
         };
         Ok((simple, 2))
+    }
+}
+
+/// Whether a keyword ends what another one began.
+fn ends(opener: &str, keyword: &str) -> bool {
+    match opener {
+        "for" => keyword == "endfor",
+        "else" => keyword == "endif",
+        _ => keyword != "endfor",
     }
 }
 

@@ -1,4 +1,8 @@
-//! Writes objects as JSON.
+//! Writes objects as JSON for answers of the API: keys of structures in order, numbers of free-form values as floats,
+//! some collections never null.
+//!
+//! The writer of snapshot files (`encamp_snapshot`, `compact`) only looks like this one: it keeps the order and the forms
+//! of members, and leaves out those without meaning, which it knows by their types and not by their texts.
 
 use std::fmt::Display;
 use std::ops::Range;

@@ -391,12 +391,34 @@ fn check<'e>(variable: &Variable, functions: &'e FunctionContext, ev: &mut Evalu
 /// Evaluates `locals` in the order they need each other. Where some cannot be evaluated (a cycle, an unknown name), the
 /// first one's error is reported.
 pub(crate) fn locals(root: &Content, variables: Entries, ev: &mut Evaluator) -> Rc<Scope> {
+    let found = declared_locals(root, ev);
+    let roots = BTreeMap::from([("var".to_owned(), variables), ("local".to_owned(), Entries::new())]);
+    let mut scope = Scope { roots, ..Scope::default() };
+    let mut failures: BTreeMap<usize, Vec<Diag>> = BTreeMap::new();
+    for at in evaluation_order(&found) {
+        let Some(attr) = found.get(at) else { continue };
+        let before = std::mem::take(&mut ev.diags);
+        let value = ev.eval(&attr.expr, &scope);
+        let diags = std::mem::replace(&mut ev.diags, before);
+        if diags.is_empty() {
+            scope.roots.entry("local".to_owned()).or_default().insert(key(attr.name), value);
+        } else {
+            failures.insert(at, diags);
+        }
+    }
+    if let Some((_, diags)) = failures.pop_first() {
+        diags.into_iter().for_each(|d| ev.report(d));
+    }
+    Rc::new(scope)
+}
+
+/// The locals of all blocks. Of those with one name, the last one counts, at the place of the first.
+fn declared_locals<'a>(root: &Content<'a>, ev: &mut Evaluator) -> Vec<Attr<'a>> {
     let mut found: Vec<Attr> = Vec::new();
     let mut by_name: HashMap<&str, usize> = HashMap::new();
     for block in root.blocks.iter().filter(|b| b.kind == "locals") {
         for attr in block.body.just_attributes(ev) {
             match by_name.get(attr.name).and_then(|at| found.get_mut(*at)) {
-                // A later block wins.
                 Some(earlier) => *earlier = attr,
                 None => {
                     by_name.insert(attr.name, found.len());
@@ -405,6 +427,13 @@ pub(crate) fn locals(root: &Content, variables: Entries, ev: &mut Evaluator) -> 
             }
         }
     }
+    found
+}
+
+/// The locals by their positions, each behind those that it needs. Those in a cycle come last: they are evaluated as
+/// things stand, which fails.
+fn evaluation_order(found: &[Attr]) -> Vec<usize> {
+    let by_name: HashMap<&str, usize> = found.iter().enumerate().map(|(at, attr)| (attr.name, at)).collect();
     let mut waiting: Vec<usize> = vec![0; found.len()];
     let mut needed_by: Vec<Vec<usize>> = vec![Vec::new(); found.len()];
     for (at, attr) in found.iter().enumerate() {
@@ -414,25 +443,10 @@ pub(crate) fn locals(root: &Content, variables: Entries, ev: &mut Evaluator) -> 
         }
         waiting.get_mut(at).into_iter().for_each(|count| *count = needs.len());
     }
-    let roots = BTreeMap::from([("var".to_owned(), variables), ("local".to_owned(), Entries::new())]);
-    let mut scope = Scope { roots, ..Scope::default() };
     let mut ready: VecDeque<usize> = waiting.iter().enumerate().filter(|(_, n)| **n == 0).map(|(at, _)| at).collect();
-    let mut done: BTreeSet<usize> = BTreeSet::new();
-    let mut failures: BTreeMap<usize, Vec<Diag>> = BTreeMap::new();
-    let mut evaluate = |at: usize, scope: &mut Scope, ev: &mut Evaluator| {
-        let Some(attr) = found.get(at) else { return };
-        let before = std::mem::take(&mut ev.diags);
-        let value = ev.eval(&attr.expr, scope);
-        let diags = std::mem::replace(&mut ev.diags, before);
-        if diags.is_empty() {
-            scope.roots.entry("local".to_owned()).or_default().insert(key(attr.name), value);
-        } else {
-            failures.insert(at, diags);
-        }
-    };
+    let mut order = Vec::with_capacity(found.len());
     while let Some(at) = ready.pop_front() {
-        evaluate(at, &mut scope, ev);
-        done.insert(at);
+        order.push(at);
         for next in needed_by.get(at).into_iter().flatten() {
             if let Some(count) = waiting.get_mut(*next) {
                 *count -= 1;
@@ -442,14 +456,9 @@ pub(crate) fn locals(root: &Content, variables: Entries, ev: &mut Evaluator) -> 
             }
         }
     }
-    // Locals in a cycle are evaluated as things stand, which fails.
-    for at in (0..found.len()).filter(|at| !done.contains(at)) {
-        evaluate(at, &mut scope, ev);
-    }
-    if let Some((_, diags)) = failures.pop_first() {
-        diags.into_iter().for_each(|d| ev.report(d));
-    }
-    Rc::new(scope)
+    let done: BTreeSet<usize> = order.iter().copied().collect();
+    order.extend((0..found.len()).filter(|at| !done.contains(at)));
+    order
 }
 
 /// The locals an expression refers to.

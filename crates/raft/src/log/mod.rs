@@ -4,6 +4,10 @@
 //!
 //! Acknowledged entries are durable. After a failed write nothing is acknowledged any more: the log refuses writes
 //! until the server is restarted, which reads back what is on disk.
+//!
+//! Embedded stores such as redb and fjall are not used: a log only appends, reads in order and cuts off at both ends, the
+//! bytes of an entry are those that servers send each other, and the simulation has to tear and lose single writes, which
+//! go through `encamp_host::disk`.
 
 mod frame;
 mod index;

@@ -81,11 +81,7 @@ impl Value {
         if let Ok(v) = number.parse::<f64>() {
             return Value::Float(v, u);
         }
-        match s {
-            "1" | "t" | "T" | "true" | "TRUE" | "True" => Value::Bool(true),
-            "0" | "f" | "F" | "false" | "FALSE" | "False" => Value::Bool(false),
-            _ => Value::Text(s.into()),
-        }
+        encamp_model::parse_bool(s).map_or_else(|| Value::Text(s.into()), Value::Bool)
     }
 
     fn from_attribute(a: &Attribute) -> Value {

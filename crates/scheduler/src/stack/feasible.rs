@@ -212,15 +212,13 @@ fn before_bridges(version: &str) -> bool {
     VersionConstraints::parse("< 0.12", VersionRules::Loose).is_ok_and(|c| c.matches_str(version))
 }
 
-fn parses_true(v: &str) -> bool {
-    matches!(v, "1" | "t" | "T" | "true" | "TRUE" | "True")
-}
-
 /// Whether a node has a driver that works.
 pub(crate) fn has_driver(node: &Node, driver: &str) -> bool {
     match node.drivers.get(driver) {
         Some(d) => d.detected && d.healthy,
-        None => node.attributes.get(&format!("driver.{driver}")).is_some_and(|v| parses_true(v)),
+        None => {
+            node.attributes.get(&format!("driver.{driver}")).is_some_and(|v| encamp_model::parse_bool(v) == Some(true))
+        }
     }
 }
 

@@ -305,7 +305,8 @@ mod tests {
         a.shared_resources = Some(Box::new(Resources { disk_mb: 300, ..Default::default() }));
         restore_allocation(&mut a);
         let given = a.allocated_resources.unwrap();
-        assert_eq!((given.tasks["t"].cpu.cpu_shares, given.tasks["t"].memory.memory_mb), (500, 64));
+        let task = given.tasks.get("t").expect("the task");
+        assert_eq!((task.cpu.cpu_shares, task.memory.memory_mb), (500, 64));
         assert_eq!(given.shared.disk_mb, 300);
     }
 }

@@ -19,14 +19,14 @@ pub(super) const FUNCTIONS: &[Function] = &[
         made(run, |out| print::sprintf(format, args, out))
     }),
     exactly("len", 1, |_, a| length(a.at(0))),
-    any("index", 1, |_, a| {
+    any("index", 1, |run, a| {
         let Some((item, indexes)) = a.split_first() else { return Ok(Value::Missing) };
         if item.is_nil() {
             return Err(Failure::new("index of untyped nil"));
         }
-        indexes.iter().try_fold(item.clone(), |item, index| one(&item, index))
+        indexes.iter().try_fold(item.clone(), |item, index| one(run, &item, index))
     }),
-    any("slice", 1, |_, a| slice(a)),
+    any("slice", 1, |run, a| slice(run, a)),
     any("html", 0, |run, a| escaped(run, a, html)),
     any("js", 0, |run, a| escaped(run, a, js)),
     any("urlquery", 0, |run, a| escaped(run, a, urlquery)),
@@ -41,7 +41,7 @@ fn made(run: &Run<'_>, write: impl FnOnce(&mut Text) -> Result<(), Failure>) -> 
 fn escaped(run: &Run<'_>, args: &[Value], escape: fn(char, &mut String)) -> Result<Value, Failure> {
     let mut out = Text::new(run.limits.output);
     let shown: Vec<Value> =
-        args.iter().map(|v| if v.is_nil() { Value::text("<no value>") } else { v.clone() }).collect();
+        args.iter().map(|v| if v.is_no_value() { Value::text("<no value>") } else { v.clone() }).collect();
     print::sprint(&shown, &mut out)?;
     let plain = out.finish();
     let mut text = String::with_capacity(plain.len());
@@ -91,6 +91,7 @@ pub(super) fn urlquery(c: char, out: &mut String) {
 /// The length of a text, list or map.
 pub(super) fn length(value: &Value) -> Result<Value, Failure> {
     let count = match value {
+        Value::TypedNil => 0,
         Value::String(s) => s.len(),
         Value::List(list) => list.items().len(),
         other => match (other.as_map(), other.as_text()) {
@@ -102,23 +103,30 @@ pub(super) fn length(value: &Value) -> Result<Value, Failure> {
     Ok(Value::Int(i64::try_from(count).unwrap_or(i64::MAX)))
 }
 
-fn position(index: &Value, most: usize) -> Result<usize, Failure> {
+fn out_of_range(run: &Run<'_>, index: &Value) -> Failure {
+    match (index, run.values_in_errors) {
+        (Value::Int(n), true) => Failure::new(format!("index out of range: {n}")),
+        _ => Failure::new("index out of range"),
+    }
+}
+
+fn position(run: &Run<'_>, index: &Value, most: usize) -> Result<usize, Failure> {
     let Value::Int(n) = index else {
         return Err(Failure::new(format!("cannot index slice/array with type {}", index.type_name())));
     };
-    usize::try_from(*n).ok().filter(|n| *n <= most).ok_or_else(|| Failure::new("index out of range"))
+    usize::try_from(*n).ok().filter(|n| *n <= most).ok_or_else(|| out_of_range(run, index))
 }
 
-fn one(item: &Value, index: &Value) -> Result<Value, Failure> {
-    let out_of_range = || Failure::new("index out of range");
+fn one(run: &Run<'_>, item: &Value, index: &Value) -> Result<Value, Failure> {
+    let out_of_range = || out_of_range(run, index);
     match item {
-        Value::Missing | Value::Nil => Err(Failure::new("index of nil pointer")),
+        Value::Missing | Value::Nil | Value::TypedNil => Err(Failure::new("index of nil pointer")),
         Value::List(list) => {
-            let at = position(index, list.items().len())?;
+            let at = position(run, index, list.items().len())?;
             list.items().get(at).cloned().ok_or_else(out_of_range)
         }
         Value::String(s) => {
-            let at = position(index, s.len())?;
+            let at = position(run, index, s.len())?;
             s.as_bytes().get(at).map(|b| Value::Int(i64::from(*b))).ok_or_else(out_of_range)
         }
         other => {
@@ -133,7 +141,7 @@ fn one(item: &Value, index: &Value) -> Result<Value, Failure> {
     }
 }
 
-fn slice(args: &[Value]) -> Result<Value, Failure> {
+fn slice(run: &Run<'_>, args: &[Value]) -> Result<Value, Failure> {
     let item = args.at(0);
     let count = args.len() - 1;
     if item.is_nil() {
@@ -150,7 +158,7 @@ fn slice(args: &[Value]) -> Result<Value, Failure> {
     };
     let mut bounds = [0, length, length];
     for (bound, index) in bounds.iter_mut().zip(args.iter().skip(1)) {
-        *bound = position(index, length)?;
+        *bound = position(run, index, length)?;
     }
     let [from, to, most] = bounds;
     if from > to || to > most {

@@ -33,8 +33,8 @@ const INCOMPATIBLE: &str = "incompatible types for comparison";
 pub(super) fn equal(a: &Value, b: &Value) -> Result<bool, Failure> {
     use Value as V;
     Ok(match (a, b) {
-        (V::Missing | V::Nil, _) => b.is_nil(),
-        (_, V::Missing | V::Nil) => false,
+        (V::Missing | V::Nil | V::TypedNil, _) => b.is_nil(),
+        (_, V::Missing | V::Nil | V::TypedNil) => false,
         (V::Bool(a), V::Bool(b)) => a == b,
         (V::Int(a), V::Int(b)) => a == b,
         (V::Float(a), V::Float(b)) => a == b,

@@ -87,7 +87,7 @@ fn write_json(value: &Value, indent: Option<&str>, html: bool, depth: usize, out
         }
     };
     match value {
-        Value::Missing | Value::Nil | Value::Scratch => out.push("null"),
+        Value::Missing | Value::Nil | Value::TypedNil | Value::Scratch => out.push("null"),
         Value::Bool(b) => out.push(if *b { "true" } else { "false" }),
         Value::Int(n) => out.push(&n.to_string()),
         Value::Float(f) if f.is_finite() => out.push(&json_float(*f)),

@@ -3,6 +3,7 @@
 use super::{Args, Function, exactly};
 use crate::error::Failure;
 use crate::value::Value;
+use encamp_model::parse_bool;
 
 pub(super) const FUNCTIONS: &[Function] = &[
     exactly("add", 2, |_, a| two(a, i64::checked_add, |x, y| x + y)),
@@ -18,9 +19,8 @@ pub(super) const FUNCTIONS: &[Function] = &[
     exactly("minimum", 2, |_, a| two(a, |x, y| Some(x.min(y)), f64::min)),
     exactly("maximum", 2, |_, a| two(a, |x, y| Some(x.max(y)), f64::max)),
     exactly("parseBool", 1, |_, a| match a.text(0)? {
-        "" | "0" | "f" | "F" | "false" | "FALSE" | "False" => Ok(Value::Bool(false)),
-        "1" | "t" | "T" | "true" | "TRUE" | "True" => Ok(Value::Bool(true)),
-        _ => Err(Failure::new("the text is no boolean")),
+        "" => Ok(Value::Bool(false)),
+        text => parse_bool(text).map(Value::Bool).ok_or_else(|| Failure::new("the text is no boolean")),
     }),
     exactly("parseFloat", 1, |_, a| match a.text(0)? {
         "" => Ok(Value::Float(0.0)),

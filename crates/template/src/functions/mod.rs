@@ -15,10 +15,10 @@ mod sprig;
 mod text;
 mod yaml;
 
-use crate::Options;
 use crate::error::Failure;
 use crate::eval::Run;
 use crate::value::Value;
+use crate::{Functions, Options};
 
 pub(crate) use scratch::method as scratch_method;
 
@@ -100,6 +100,9 @@ const UNSUPPORTED: [(&str, &str); 23] = [
 /// Functions that run programs or write files: they exist only to be refused.
 const REFUSED: [&str; 2] = ["plugin", "writeToFile"];
 
+/// The tables of Go's own functions, of which [`TABLES`] has more.
+const OF_GO: [&[Function]; 2] = [builtin::FUNCTIONS, compare::FUNCTIONS];
+
 /// The function of a name.
 pub(crate) fn find(name: &str) -> Option<&'static Function> {
     TABLES.iter().flat_map(|table| table.iter()).find(|f| f.name == name)
@@ -107,6 +110,10 @@ pub(crate) fn find(name: &str) -> Option<&'static Function> {
 
 /// Whether a template may use a function.
 pub(crate) fn check(name: &str, options: &Options) -> Result<(), Failure> {
+    if options.functions == Functions::OfGo {
+        let known = OF_GO.iter().any(|table| table.iter().any(|function| function.name == name));
+        return if known { Ok(()) } else { Err(Failure::UnknownFunction(name.into())) };
+    }
     if options.denied.contains(name) || REFUSED.contains(&name) {
         return Err(Failure::Denied(name.into()));
     }

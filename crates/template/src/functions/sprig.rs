@@ -238,7 +238,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     // Types and paths.
     exactly("sprig_kindOf", 1, |_, a| {
         Ok(Value::text(match a.at(0) {
-            Value::Missing | Value::Nil => "invalid",
+            Value::Missing | Value::Nil | Value::TypedNil => "invalid",
             Value::List(_) => "slice",
             Value::Map(_) => "map",
             Value::Object(_) | Value::Time(_) | Value::Scratch => "struct",

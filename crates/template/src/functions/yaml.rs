@@ -1,125 +1,90 @@
-//! YAML: one document is read, and block style is written.
+//! YAML as Go's yaml.v2 reads and writes it. Job files have another dialect (`yamldecode` and `yamlencode` of
+//! `encamp_hcl`): there `yes` and `on` are booleans, `010` is ten, texts are quoted. Only the structure of documents is the
+//! same, which `encamp_yaml` reads.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use saphyr_parser::{Event, Parser, ScalarStyle, ScanError, Span, Tag};
+use encamp_yaml::{Builder, Entries, Fault, Reader, Scalar};
 
 use crate::error::{Bound, Failure};
 use crate::eval::Run;
 use crate::print::Text;
-use crate::value::{MAX_DEPTH, Value};
+use crate::value::{MAX_DEPTH, Map, Value};
 
-struct Reader<'r, 'a, 't, I: Iterator<Item = Result<(Event<'t>, Span), ScanError>>> {
-    events: I,
-    run: &'r mut Run<'a>,
-    anchors: HashMap<usize, Value>,
-}
-
-/// The value of a YAML text.
+/// The value of a YAML text. Further documents are not read, as in Go.
 pub(super) fn parse(run: &mut Run<'_>, text: &str) -> Result<Value, Failure> {
     if text.trim().is_empty() {
         return Value::map(BTreeMap::new());
     }
-    let mut reader = Reader { events: Parser::new_from_str(text), run, anchors: HashMap::new() };
-    loop {
-        match reader.next()? {
-            Event::StreamStart | Event::DocumentStart(_) | Event::Nothing => {}
-            Event::StreamEnd | Event::DocumentEnd => return Ok(Value::Missing),
-            // Further documents are not read, as in Go.
-            event => return reader.value(event, 0),
-        }
+    let mut reader = Reader::new(text, Values { run });
+    let read = reader.next_document().and_then(|found| if found { reader.document() } else { Ok(Value::Missing) });
+    read.map_err(|Refused(failure)| failure)
+}
+
+/// Makes values of templates, and counts them.
+struct Values<'r, 'a> {
+    run: &'r mut Run<'a>,
+}
+
+/// Why a text has no value. Faults of the text are reported without their text, which could show a part of the document.
+struct Refused(Failure);
+
+impl From<Failure> for Refused {
+    fn from(failure: Failure) -> Refused {
+        Refused(failure)
     }
 }
 
-impl<'t, I: Iterator<Item = Result<(Event<'t>, Span), ScanError>>> Reader<'_, '_, 't, I> {
-    fn next(&mut self) -> Result<Event<'t>, Failure> {
-        match self.events.next() {
-            Some(Ok((event, _))) => Ok(event),
-            // The text of the error could show a part of the document.
-            Some(Err(e)) => {
-                let at = e.marker();
-                Err(Failure::new(format!("invalid YAML at line {}, column {}", at.line(), at.col() + 1)))
-            }
-            None => Ok(Event::StreamEnd),
-        }
-    }
-
-    fn value(&mut self, event: Event<'t>, depth: usize) -> Result<Value, Failure> {
-        if depth > MAX_DEPTH {
-            return Err(Failure::Bound(Bound::Depth));
-        }
-        let (anchor, value) = match event {
-            Event::Alias(anchor) => {
-                let known = self.anchors.get(&anchor).cloned();
-                (0, known.ok_or_else(|| Failure::new("an alias of YAML names no value before it"))?)
-            }
-            Event::Scalar(text, style, anchor, tag) => (anchor, scalar(&text, style, tag.as_deref())),
-            Event::SequenceStart(anchor, _) => {
-                let mut items = Vec::new();
-                loop {
-                    match self.next()? {
-                        Event::SequenceEnd => break,
-                        event => items.push(self.value(event, depth + 1)?),
-                    }
-                    self.run.spend(size_of::<Value>())?;
-                }
-                (anchor, Value::list(items)?)
-            }
-            Event::MappingStart(anchor, _) => (anchor, self.mapping(depth)?),
-            _ => return Err(Failure::new("the YAML text ends too early")),
-        };
-        self.run.spend(value.size())?;
-        if anchor > 0 {
-            self.anchors.insert(anchor, value.clone());
-        }
-        Ok(value)
-    }
-
-    fn mapping(&mut self, depth: usize) -> Result<Value, Failure> {
-        let mut entries = BTreeMap::new();
-        let mut merged: BTreeMap<Arc<str>, Value> = BTreeMap::new();
-        loop {
-            let event = match self.next()? {
-                Event::MappingEnd => break,
-                event => event,
-            };
-            let merge = matches!(&event, Event::Scalar(text, ScalarStyle::Plain, _, None) if text == "<<");
-            let key = self.value(event, depth + 1)?;
-            let event = self.next()?;
-            let value = self.value(event, depth + 1)?;
-            if merge {
-                let maps = match &value {
-                    Value::List(list) => list.items().to_vec(),
-                    other => vec![other.clone()],
-                };
-                for map in maps {
-                    let map = map.as_map().cloned().ok_or_else(|| Failure::new("`<<` of YAML needs a mapping"))?;
-                    for (k, v) in map.entries() {
-                        self.run.spend(v.size())?;
-                        merged.entry(k.clone()).or_insert_with(|| v.clone());
-                    }
-                }
-                continue;
-            }
-            let key: Arc<str> = match &key {
-                Value::String(text) => text.clone(),
-                Value::Bool(_) | Value::Int(_) | Value::Float(_) => crate::print::shown(&key, 64)?.into(),
-                _ => return Err(Failure::new("a key of a YAML mapping is no text")),
-            };
-            entries.insert(key, value);
-        }
-        merged.append(&mut entries);
-        Value::map(merged)
+impl From<Fault> for Refused {
+    fn from(fault: Fault) -> Refused {
+        Refused(match fault {
+            Fault::Syntax { line, column, .. } => Failure::new(format!("invalid YAML at line {line}, column {column}")),
+            Fault::Depth => Failure::Bound(Bound::Depth),
+            Fault::Alias => Failure::new("an alias of YAML names no value before it"),
+            Fault::Merge => Failure::new("`<<` of YAML needs a mapping"),
+            Fault::Content | Fault::End => Failure::new("the YAML text ends too early"),
+        })
     }
 }
 
-fn scalar(text: &str, style: ScalarStyle, tag: Option<&Tag>) -> Value {
-    let tagged_text = tag.is_some_and(|t| t.suffix == "str" || t.suffix == "tag:yaml.org,2002:str");
-    if style != ScalarStyle::Plain || tagged_text {
-        return Value::text(text);
+impl Builder for Values<'_, '_> {
+    type Value = Value;
+    type Error = Refused;
+    const MAX_DEPTH: usize = MAX_DEPTH;
+
+    fn scalar(&mut self, scalar: &Scalar<'_>) -> Result<Value, Refused> {
+        let tagged_text = scalar.tag.is_some_and(|t| t.suffix == "str" || t.suffix == "tag:yaml.org,2002:str");
+        Ok(if !scalar.plain || tagged_text { Value::text(scalar.text) } else { plain(scalar.text) })
     }
-    plain(text)
+
+    fn sequence(&mut self, items: Vec<Value>) -> Result<Value, Refused> {
+        Ok(Value::list(items)?)
+    }
+
+    fn mapping(&mut self, entries: Entries<Value>) -> Result<Value, Refused> {
+        Ok(Value::map(entries)?)
+    }
+
+    fn key(&mut self, key: Value) -> Result<Arc<str>, Refused> {
+        match key {
+            Value::String(text) => Ok(text),
+            Value::Bool(_) | Value::Int(_) | Value::Float(_) => Ok(crate::print::shown(&key, 64)?.into()),
+            _ => Err(Failure::new("a key of a YAML mapping is no text").into()),
+        }
+    }
+
+    fn items(value: &Value) -> Option<&[Value]> {
+        if let Value::List(list) = value { Some(list.items()) } else { None }
+    }
+
+    fn entries(value: &Value) -> Option<&Entries<Value>> {
+        value.as_map().map(Map::entries)
+    }
+
+    fn count(&mut self, value: &Value) -> Result<(), Refused> {
+        Ok(self.run.spend(value.size())?)
+    }
 }
 
 /// The value of a text without quotes.
@@ -171,88 +136,94 @@ fn spaces(count: usize, out: &mut Text) -> Result<(), Failure> {
 
 /// A value whose first line starts at the end of `out`.
 fn block(value: &Value, indent: usize, out: &mut Text) -> Result<(), Failure> {
-    let fields;
-    let entries: Option<Vec<(&str, &Value)>> = match value {
-        Value::Object(object) if object.text.is_none() && object.entries.is_none() => {
-            fields = object.fields.iter().map(|(k, v)| (*k, v)).collect();
-            Some(fields)
-        }
-        other if other.as_text().is_none() => {
-            other.as_map().map(|map| map.entries().iter().map(|(k, v)| (&**k, v)).collect())
-        }
-        _ => None,
-    };
-    match (value, entries) {
-        (_, Some(entries)) if entries.is_empty() => out.push("{}\n"),
-        (_, Some(entries)) => {
-            for (n, (key, item)) in entries.into_iter().enumerate() {
-                if n > 0 {
-                    spaces(indent, out)?;
-                }
-                out.push(&quoted(key))?;
-                out.push(":")?;
-                let nested = match item {
-                    Value::List(list) if !list.items().is_empty() => Some(indent + 4),
-                    other if other.as_text().is_none() => {
-                        other.as_map().filter(|m| !m.entries().is_empty()).map(|_| indent + 4)
-                    }
-                    _ => None,
-                };
-                match nested {
-                    Some(inner) => {
-                        out.push("\n")?;
-                        spaces(inner, out)?;
-                        block(item, inner, out)?;
-                    }
-                    None => {
-                        out.push(" ")?;
-                        block(item, indent + 4, out)?;
-                    }
-                }
-            }
-            Ok(())
-        }
-        (Value::List(list), _) if list.items().is_empty() => out.push("[]\n"),
-        (Value::List(list), _) => {
-            for (n, item) in list.items().iter().enumerate() {
-                if n > 0 {
-                    spaces(indent, out)?;
-                }
-                out.push("- ")?;
-                block(item, indent + 2, out)?;
-            }
-            Ok(())
-        }
-        (Value::Missing | Value::Nil | Value::Scratch, _) => out.push("null\n"),
-        (Value::Bool(_) | Value::Int(_) | Value::Float(_) | Value::Time(_), _) => {
+    if let Some(entries) = entries(value) {
+        return mapping(&entries, indent, out);
+    }
+    match value {
+        Value::List(list) => sequence(list.items(), indent, out),
+        Value::Missing | Value::Nil | Value::TypedNil | Value::Scratch => out.push("null\n"),
+        Value::Bool(_) | Value::Int(_) | Value::Float(_) | Value::Time(_) => {
             out.push(&crate::print::shown(value, 64)?)?;
             out.push("\n")
         }
-        (other, None) => {
-            let text = other.as_text().unwrap_or_default();
-            let fits = text.contains('\n')
-                && !text.starts_with([' ', '\n'])
-                && text.chars().all(|c| c == '\n' || !c.is_control());
-            if !fits {
-                out.push(&quoted(text))?;
-                return out.push("\n");
-            }
-            let (style, body) = match text.strip_suffix('\n') {
-                None => ("|-", text),
-                Some(body) if body.ends_with('\n') => ("|+", body),
-                Some(body) => ("|", body),
-            };
-            out.push(style)?;
-            for line in body.split('\n') {
-                out.push("\n")?;
-                if !line.is_empty() {
-                    spaces(indent.max(2), out)?;
-                    out.push(line)?;
-                }
-            }
-            out.push("\n")
+        other => text(other.as_text().unwrap_or_default(), indent, out),
+    }
+}
+
+/// The entries of a map, or the fields of an object that stands for no text.
+fn entries(value: &Value) -> Option<Vec<(&str, &Value)>> {
+    if value.as_text().is_some() {
+        return None;
+    }
+    match (value, value.as_map()) {
+        (_, Some(map)) => Some(map.entries().iter().map(|(k, v)| (&**k, v)).collect()),
+        (Value::Object(object), None) => Some(object.fields.iter().map(|(k, v)| (*k, v)).collect()),
+        _ => None,
+    }
+}
+
+fn mapping(entries: &[(&str, &Value)], indent: usize, out: &mut Text) -> Result<(), Failure> {
+    if entries.is_empty() {
+        return out.push("{}\n");
+    }
+    let inner = indent + 4;
+    for (n, (key, item)) in entries.iter().enumerate() {
+        if n > 0 {
+            spaces(indent, out)?;
+        }
+        out.push(&quoted(key))?;
+        out.push(":")?;
+        let nested = match item {
+            Value::List(list) => !list.items().is_empty(),
+            other => other.as_text().is_none() && other.as_map().is_some_and(|m| !m.entries().is_empty()),
+        };
+        if nested {
+            out.push("\n")?;
+            spaces(inner, out)?;
+        } else {
+            out.push(" ")?;
+        }
+        block(item, inner, out)?;
+    }
+    Ok(())
+}
+
+fn sequence(items: &[Value], indent: usize, out: &mut Text) -> Result<(), Failure> {
+    if items.is_empty() {
+        return out.push("[]\n");
+    }
+    for (n, item) in items.iter().enumerate() {
+        if n > 0 {
+            spaces(indent, out)?;
+        }
+        out.push("- ")?;
+        block(item, indent + 2, out)?;
+    }
+    Ok(())
+}
+
+/// A text: a literal block if it has several lines.
+fn text(text: &str, indent: usize, out: &mut Text) -> Result<(), Failure> {
+    let fits =
+        text.contains('\n') && !text.starts_with([' ', '\n']) && text.chars().all(|c| c == '\n' || !c.is_control());
+    if !fits {
+        out.push(&quoted(text))?;
+        return out.push("\n");
+    }
+    let (style, body) = match text.strip_suffix('\n') {
+        None => ("|-", text),
+        Some(body) if body.ends_with('\n') => ("|+", body),
+        Some(body) => ("|", body),
+    };
+    out.push(style)?;
+    for line in body.split('\n') {
+        out.push("\n")?;
+        if !line.is_empty() {
+            spaces(indent.max(2), out)?;
+            out.push(line)?;
         }
     }
+    out.push("\n")
 }
 
 /// A text, in quotes where a reader would take it for something else.

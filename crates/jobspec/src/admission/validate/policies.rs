@@ -71,29 +71,9 @@ pub(super) fn reschedule(p: &ReschedulePolicy) -> Vec<String> {
             errors.add("If Attempts >0, Unlimited cannot also be set to true");
         }
     }
-    let mut delays = Errors::default();
-    let least = format_duration(MIN_RESCHEDULE_DELAY);
-    delays.add_if(p.delay < MIN_RESCHEDULE_DELAY, format_args!("Delay cannot be less than {least} (got {delay})"));
-    delays.add_if(
-        !matches!(p.delay_function.as_str(), "constant" | "exponential" | "fibonacci"),
-        format_args!(
-            "Invalid delay function {}, must be one of [\"constant\" \"exponential\" \"fibonacci\"]",
-            quoted(&p.delay_function)
-        ),
-    );
-    if p.delay_function != "constant" {
-        // The text names the delay, not the ceiling it is about.
-        delays.add_if(
-            p.max_delay < MIN_RESCHEDULE_DELAY,
-            format_args!("Max Delay cannot be less than {least} (got {delay})"),
-        );
-        delays.add_if(
-            p.max_delay < p.delay,
-            format_args!("Max Delay cannot be less than Delay {delay} (got {max_delay})"),
-        );
-    }
+    let delays = reschedule_delays(p);
     let feasible = delays.is_empty();
-    errors.flatten(delays.into_items());
+    errors.flatten(delays);
     if !p.unlimited {
         errors.add_if(
             p.interval < MIN_RESCHEDULE_INTERVAL,
@@ -116,6 +96,33 @@ pub(super) fn reschedule(p: &ReschedulePolicy) -> Vec<String> {
         }
     }
     errors.into_items()
+}
+
+/// The errors of a policy about its delays.
+fn reschedule_delays(p: &ReschedulePolicy) -> Vec<String> {
+    let mut delays = Errors::default();
+    let [delay, max_delay] = [p.delay, p.max_delay].map(format_duration);
+    let least = format_duration(MIN_RESCHEDULE_DELAY);
+    delays.add_if(p.delay < MIN_RESCHEDULE_DELAY, format_args!("Delay cannot be less than {least} (got {delay})"));
+    delays.add_if(
+        !matches!(p.delay_function.as_str(), "constant" | "exponential" | "fibonacci"),
+        format_args!(
+            "Invalid delay function {}, must be one of [\"constant\" \"exponential\" \"fibonacci\"]",
+            quoted(&p.delay_function)
+        ),
+    );
+    if p.delay_function != "constant" {
+        // The text names the delay, not the ceiling it is about.
+        delays.add_if(
+            p.max_delay < MIN_RESCHEDULE_DELAY,
+            format_args!("Max Delay cannot be less than {least} (got {delay})"),
+        );
+        delays.add_if(
+            p.max_delay < p.delay,
+            format_args!("Max Delay cannot be less than Delay {delay} (got {max_delay})"),
+        );
+    }
+    delays.into_items()
 }
 
 /// Half a second and more rounds up; what does not fit a duration is cut to the longest.

@@ -11,50 +11,16 @@ use encamp_model::{NetworkResource, Service, ServiceCheck, Task, TaskGroup};
 /// The errors of a group about its services and those of its tasks, each service by itself left to [`task_services`].
 pub(super) fn group_services(group: &TaskGroup) -> Vec<String> {
     let mut errors = Errors::default();
-    let of_tasks = || group.tasks.iter().flat_map(|t| t.services.iter().map(move |s| (t.name.as_str(), s)));
-    let wrong_task = |kind: &str, name: &str, task: &str| {
-        format!(
-            "{kind} {name} is invalid: may only specify task the {} belongs to, got {}",
-            kind.to_lowercase(),
-            quoted(task)
-        )
-    };
-    for (owner, s) in of_tasks() {
-        let elsewhere = |task: &str| !task.is_empty() && task != owner;
-        errors.add_if(elsewhere(&s.task_name), wrong_task("Service", &s.name, &s.task_name));
-        for c in &s.checks {
-            errors.add_if(elsewhere(&c.task_name), wrong_task("Check", &c.name, &c.task_name));
-        }
-    }
+    owners(group, &mut errors);
     for (i, s) in group.services.iter().enumerate() {
         let items = service(s);
-        if !items.is_empty() {
+        if items.is_empty() {
+            of_group(group, s, &mut errors);
+        } else {
             errors.nest(format_args!("Service[{i}] {} validation failed: ", s.name), items);
-            continue;
-        }
-        errors.add_if(
-            s.address_mode == "driver",
-            format_args!(
-                "service {} cannot use address_mode=\"driver\", only services defined in a \"task\" block can use this mode",
-                quoted(&s.name)
-            ),
-        );
-        for c in s.checks.iter().filter(|c| !c.task_name.is_empty()) {
-            errors.add_if(
-                c.address_mode == "driver",
-                format_args!(
-                    "Check {} invalid: cannot use address_mode=\"driver\", only checks defined in a \"task\" service \
-                     block can use this mode",
-                    quoted(&s.name)
-                ),
-            );
-            errors.add_if(
-                !group.tasks.iter().any(|t| t.name == c.task_name),
-                format_args!("Check {} invalid: refers to non-existent task {}", c.name, c.task_name),
-            );
         }
     }
-    let all = || group.services.iter().map(|s| ("group", s)).chain(of_tasks());
+    let all = || group.services.iter().map(|s| ("group", s)).chain(task_services_of(group));
     let mut seen = BTreeSet::new();
     let twice: BTreeSet<String> = all()
         .filter(|(owner, s)| !seen.insert((*owner, &s.name, &s.port_label)))
@@ -71,6 +37,54 @@ pub(super) fn group_services(group: &TaskGroup) -> Vec<String> {
     errors
         .add_if(providers.len() > 1, "Multiple service providers used: task group services must use the same provider");
     errors.into_items()
+}
+
+/// The services of the tasks of a group, with the names of the tasks.
+fn task_services_of(group: &TaskGroup) -> impl Iterator<Item = (&str, &Service)> {
+    group.tasks.iter().flat_map(|t| t.services.iter().map(move |s| (t.name.as_str(), s)))
+}
+
+/// Services of tasks, and their checks, that name another task than their own.
+fn owners(group: &TaskGroup, errors: &mut Errors) {
+    let wrong_task = |kind: &str, name: &str, task: &str| {
+        format!(
+            "{kind} {name} is invalid: may only specify task the {} belongs to, got {}",
+            kind.to_lowercase(),
+            quoted(task)
+        )
+    };
+    for (owner, s) in task_services_of(group) {
+        let elsewhere = |task: &str| !task.is_empty() && task != owner;
+        errors.add_if(elsewhere(&s.task_name), wrong_task("Service", &s.name, &s.task_name));
+        for c in &s.checks {
+            errors.add_if(elsewhere(&c.task_name), wrong_task("Check", &c.name, &c.task_name));
+        }
+    }
+}
+
+/// What only services of tasks may do, and tasks that do not exist.
+fn of_group(group: &TaskGroup, s: &Service, errors: &mut Errors) {
+    errors.add_if(
+        s.address_mode == "driver",
+        format_args!(
+            "service {} cannot use address_mode=\"driver\", only services defined in a \"task\" block can use this mode",
+            quoted(&s.name)
+        ),
+    );
+    for c in s.checks.iter().filter(|c| !c.task_name.is_empty()) {
+        errors.add_if(
+            c.address_mode == "driver",
+            format_args!(
+                "Check {} invalid: cannot use address_mode=\"driver\", only checks defined in a \"task\" service \
+                 block can use this mode",
+                quoted(&s.name)
+            ),
+        );
+        errors.add_if(
+            !group.tasks.iter().any(|t| t.name == c.task_name),
+            format_args!("Check {} invalid: refers to non-existent task {}", c.name, c.task_name),
+        );
+    }
 }
 
 /// Script checks of group services run in a task, so they name one.
