@@ -1,7 +1,6 @@
 //! The settings of an agent: their names and defaults, and what follows from them.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use encamp_autoscale::params::ProviderKind;
 use encamp_model::SecretString;
