@@ -31,7 +31,7 @@ use encamp_rpc::pool::{Pool, PoolSettings};
 use encamp_rpc::raft::RaftTransport;
 use encamp_rpc::service::{Port, Service};
 use encamp_server::Server;
-use encamp_server::handle::Links;
+use encamp_server::server::Links;
 
 /// The gossip port of addresses without a port.
 const SERF_PORT: u16 = 4648;

@@ -12,7 +12,7 @@ use super::service::{Answers, Service};
 use super::wire::CallError;
 use encamp_raft::{Answer, Message, Peer, Pending, ServerId, Transport, TransportError};
 use encamp_server::Error;
-use encamp_server::handle::Others;
+use encamp_server::other_servers::OtherServers;
 use encamp_server::pipeline::worker_calls::{Outcome, WorkerCall};
 
 /// A message, and for whom it is: another server may have taken over its address.
@@ -81,7 +81,7 @@ impl Transport for RaftTransport {
 }
 
 /// The calls of a server to others.
-impl Others for RaftTransport {
+impl OtherServers for RaftTransport {
     fn stand<'a>(&'a self, to: ServerId, peer: &'a Peer) -> BoxFuture<'a, Result<(), TransportError>> {
         Box::pin(async move {
             let address = self.gossip.address_of(to).unwrap_or_else(|| peer.address.clone());

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use crate::Server;
 use crate::endpoints::{identity, node_rpc, operator};
-use crate::handle::Server;
 use crate::settings::Settings;
 use crate::storage::store::Store;
 use encamp_host::ids;

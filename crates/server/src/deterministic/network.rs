@@ -12,7 +12,7 @@ use tokio::sync::oneshot;
 use super::sim::Sim;
 use crate::Server;
 use crate::error::Error;
-use crate::handle::Others;
+use crate::other_servers::OtherServers;
 use crate::pipeline::worker_calls::{self, Outcome, WorkerCall};
 use encamp_model::random::Random;
 use encamp_ops::codec;
@@ -298,7 +298,7 @@ impl Transport for Line {
     }
 }
 
-impl Others for Line {
+impl OtherServers for Line {
     fn stand<'a>(&'a self, to: ServerId, _: &'a Peer) -> BoxFuture<'a, Result<(), TransportError>> {
         let end = self.0.clone();
         Box::pin(async move {

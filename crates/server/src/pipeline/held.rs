@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use crate::evals::broker::{Delivery, Finished, wait_index};
-use crate::handle::Server;
 use crate::leadership::queues::PlanAnswer;
+use crate::leading::Leading;
 use crate::pipeline::error::PipelineError;
 use crate::pipeline::plan_codec;
 use crate::pipeline::worker_calls::{self, Outcome, WorkerCall};
@@ -40,7 +40,7 @@ pub(super) trait Held {
 
 /// An evaluation from this server's broker.
 pub(super) struct Local<'a> {
-    pub server: &'a Server,
+    pub server: &'a Leading,
     pub delivery: Delivery,
 }
 
@@ -91,7 +91,7 @@ impl Held for Local<'_> {
     }
 }
 
-fn record_end(server: &Server, f: &Finished) {
+fn record_end(server: &Leading, f: &Finished) {
     server.metrics().time("nomad.broker.process_time", duration::of_nanos(f.process), &labels(&f.eval));
     if let Some(response) = f.response {
         server.metrics().time("nomad.broker.response_time", duration::of_nanos(response), &labels(&f.eval));
@@ -111,7 +111,7 @@ pub(super) fn labels(eval: &Evaluation) -> [(&str, &str); 4] {
 
 /// An evaluation from the broker of the leader, which is another server.
 pub(super) struct Remote<'a> {
-    pub server: &'a Server,
+    pub server: &'a Leading,
     pub delivery: Delivery,
     /// As the leader named it.
     pub least_index: u64,

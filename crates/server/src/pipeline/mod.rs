@@ -1,6 +1,7 @@
 //! The path from an evaluation to a committed plan.
 //!
 //! - [`worker`]: threads that run the schedulers; [`planner`]: the operations available to a scheduler while it runs.
+//!   [`workers`]: the workers of a server.
 //!   `held`: the evaluation that a worker holds, from its own server's broker or the leader's. [`worker_calls`]: remote
 //!   calls from the workers of followers to the leader; `plan_codec`: how plans are sent in these calls.
 //! - [`plan_queue`]: the queue of submitted plans. [`applier`]: checks and commits plans. [`rejection`]: nodes that
@@ -15,3 +16,4 @@ pub mod planner;
 pub mod rejection;
 pub mod worker;
 pub mod worker_calls;
+pub mod workers;

@@ -9,8 +9,8 @@ use tokio::sync::mpsc;
 
 use crate::error::{Error, ErrorKind};
 use crate::evals::broker::{BrokerError, Delivery, QueueName, wait_index};
-use crate::handle::Server;
 use crate::leadership::queues::{PendingPlan, PlanAnswer, Queues};
+use crate::leading::Leading;
 use crate::pipeline::error::PipelineError;
 use crate::pipeline::plan_codec::{self, Verdict, attach_job};
 use encamp_host::ids;
@@ -134,7 +134,7 @@ impl Taken {
 ///
 /// # Errors
 /// This server is not the leader, or the worker does not hold the evaluation any more.
-pub async fn handle(server: &Server, call: WorkerCall) -> Result<Outcome, Error> {
+pub async fn handle(server: &Leading, call: WorkerCall) -> Result<Outcome, Error> {
     if !server.consensus().leads() {
         return Err(Error::no_leader());
     }
@@ -157,7 +157,7 @@ pub async fn handle(server: &Server, call: WorkerCall) -> Result<Outcome, Error>
         }
         WorkerCall::StillOurs { id, token } => queues.broker().reset(&id, &token, ids::now())?,
         WorkerCall::Submit { token, mut plan, snapshot_index } => {
-            attach_job(server, &mut plan)?;
+            attach_job(server.snapshot().state(), &mut plan)?;
             let (id, sizes) = (plan.eval_id.clone(), plan_codec::sizes(&plan));
             let paused = Paused::begin(queues, &id, &token)?;
             let own = server.clone();
@@ -200,7 +200,7 @@ impl Drop for Paused<'_> {
 }
 
 /// Has the applier check and commit a plan. Blocks until the result is known; must be called outside of the runtime.
-pub(crate) fn submit(server: &Server, plan: Plan, snapshot_index: u64) -> Result<PlanAnswer, PipelineError> {
+pub(crate) fn submit(server: &Leading, plan: Plan, snapshot_index: u64) -> Result<PlanAnswer, PipelineError> {
     let (sender, mut receiver) = mpsc::channel(1);
     let queues = server.queues();
     let in_flight = queues.in_flight();
@@ -220,7 +220,7 @@ pub(crate) fn submit(server: &Server, plan: Plan, snapshot_index: u64) -> Result
 ///
 /// # Errors
 /// The call was refused, or the server stops.
-pub(crate) fn run(server: &Server, call: &WorkerCall) -> Result<Outcome, PipelineError> {
+pub(crate) fn run(server: &Leading, call: &WorkerCall) -> Result<Outcome, PipelineError> {
     let patient = !matches!(call, WorkerCall::Dequeue { .. });
     let begun = Instant::now();
     let mut pause = PAUSES.0;
@@ -241,7 +241,7 @@ pub(crate) fn run(server: &Server, call: &WorkerCall) -> Result<Outcome, Pipelin
     }
 }
 
-async fn once(server: &Server, call: &WorkerCall) -> Result<Outcome, Error> {
+async fn once(server: &Leading, call: &WorkerCall) -> Result<Outcome, Error> {
     let leader = {
         let leadership = server.consensus().leadership();
         let now = leadership.borrow();
@@ -249,7 +249,7 @@ async fn once(server: &Server, call: &WorkerCall) -> Result<Outcome, Error> {
     };
     match leader {
         None => handle(server, call.clone()).await,
-        Some((id, peer)) => server.others().run(id, &peer, call).await,
+        Some((id, peer)) => server.other_servers().run(id, &peer, call).await,
     }
 }
 

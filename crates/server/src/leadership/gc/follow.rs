@@ -9,9 +9,10 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use super::{CoreJob, core_eval};
+use crate::Server;
 use crate::error::{Error, ErrorKind};
 use crate::evals::broker::QueueName;
-use crate::handle::Server;
+use crate::leading::Leading;
 use encamp_model::gc::GcReport;
 use encamp_model::{Evaluation, JobType, format_duration};
 
@@ -84,7 +85,7 @@ impl Runs {
 }
 
 /// What a worker tells about the run of a core evaluation.
-pub(crate) fn note(server: &Server, eval: &Evaluation, ended: Ended) {
+pub(crate) fn note(server: &Leading, eval: &Evaluation, ended: Ended) {
     server.queues().gc_runs().note(&eval.job_id, eval.modify_index, ended);
 }
 

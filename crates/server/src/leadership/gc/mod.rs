@@ -26,7 +26,7 @@ use tokio::time::Instant;
 
 use crate::error::{Error, ErrorKind};
 use crate::evals::broker::Delivery;
-use crate::handle::Server;
+use crate::leading::Leading;
 use crate::nodes::node_status;
 use crate::pipeline::error::PipelineError;
 use crate::settings::GcSettings;
@@ -147,18 +147,18 @@ pub(crate) fn core_eval(kind: CoreJob, index: u64) -> Evaluation {
 }
 
 /// Forces garbage collection of all eligible objects regardless of age; it runs asynchronously.
-pub fn force(server: &Server) {
+pub fn force(server: &Leading) {
     enqueue(server, CoreJob::Forced);
 }
 
 /// Enqueues a core evaluation of this kind.
-pub(crate) fn enqueue(server: &Server, kind: CoreJob) {
+pub(crate) fn enqueue(server: &Leading, kind: CoreJob) {
     let eval = core_eval(kind, server.snapshot().latest_index());
     server.queues().enqueue([(Arc::new(eval), None)]);
 }
 
 /// Starts the leader's tickers: the first tick is one interval after the start of its leadership.
-pub(crate) fn start_tickers(server: &Server, tasks: &mut JoinSet<()>) {
+pub(crate) fn start_tickers(server: &Leading, tasks: &mut JoinSet<()>) {
     for kind in CoreJob::ALL.iter().copied() {
         let Some(interval) = kind.interval(&server.settings().gc) else { continue };
         let server = server.clone();
@@ -190,7 +190,7 @@ impl Counts {
 
 /// One run: what every step needs.
 struct Run<'a> {
-    server: &'a Server,
+    server: &'a Leading,
     snapshot: &'a StoreSnapshot,
     thresholds: Thresholds,
     /// The time of the run, in Unix nanoseconds.
@@ -209,7 +209,7 @@ struct Run<'a> {
 /// The kind is unknown, or a write failed: the evaluation has to be delivered again. The worker does not hold the
 /// evaluation any more, because the leader has changed.
 pub(crate) async fn run(
-    server: &Server,
+    server: &Leading,
     delivery: &Delivery,
     snapshot: &StoreSnapshot,
 ) -> Result<GcReport, PipelineError> {
@@ -452,7 +452,7 @@ impl<'a> Run<'a> {
 
 /// Removes nodes; returns how many. A batch with a node that is gone is refused as a whole: it is halved until only
 /// that node is left out (`docs/spec/garbage-collection.md §6.2`).
-async fn deregister(server: &Server, ids: &[String]) -> Result<usize, Error> {
+async fn deregister(server: &Leading, ids: &[String]) -> Result<usize, Error> {
     let (mut removed, mut batches) = (0, vec![ids]);
     while let Some(batch) = batches.pop() {
         let _timer = server.metrics().timer("nomad.client.batch_deregister");

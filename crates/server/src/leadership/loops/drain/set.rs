@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::event;
-use crate::Server;
 use crate::endpoints::node_rpc::NodeAnswer;
 use crate::error::Error;
+use crate::leading::Leading;
 use crate::nodes::node_status::change;
 use encamp_host::ids;
 use encamp_model::*;
@@ -28,7 +28,7 @@ pub struct DrainRequest {
 ///
 /// # Errors
 /// The node is unknown, or there is no leader.
-pub async fn set_drain(server: &Server, node_id: &str, request: DrainRequest) -> Result<NodeAnswer, Error> {
+pub async fn set_drain(server: &Leading, node_id: &str, request: DrainRequest) -> Result<NodeAnswer, Error> {
     server.wait_ready().await?;
     if node_id.is_empty() {
         return Err(Error::internal("missing node ID for drain update"));
