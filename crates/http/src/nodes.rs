@@ -15,9 +15,9 @@ use super::route::Outcome;
 use encamp_model::requests::{NodeDrainRequest, NodeEligibilityRequest};
 use encamp_model::responses::NodeListStub;
 use encamp_model::*;
-use encamp_server::endpoints::node_rpc::NodeAnswer;
 use encamp_server::endpoints::{alloc, node};
 use encamp_server::leadership::loops::drain::set;
+use encamp_server::nodes::node_answer::NodeAnswer;
 use encamp_server::storage::watch::WatchKey;
 use encamp_state::Table;
 

@@ -18,7 +18,7 @@ use encamp_model::{
 };
 use encamp_raft::ServerId;
 use encamp_server::Error;
-use encamp_server::endpoints::node_auth::NodeProof;
+use encamp_server::nodes::node_auth::NodeProof;
 use encamp_server::pipeline::worker_calls::{Outcome, WorkerCall};
 
 /// A call: the type is its arguments.

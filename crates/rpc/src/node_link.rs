@@ -33,8 +33,8 @@ use encamp_http::app::Pending;
 use encamp_http::duplex::{self, Connection};
 use encamp_http::local::LocalClient;
 use encamp_http::node_forward::{NO_PATH, NodeCall, NodeConnections, NodeError, NodeReply};
-use encamp_server::endpoints::node_auth;
 use encamp_server::error::ErrorKind;
+use encamp_server::nodes::node_auth;
 use encamp_server::{Error, Server};
 
 /// Requests that one node answers at the same time. Further ones wait for one to end.

@@ -25,8 +25,8 @@ use encamp_model::{
     Allocation, CsiClaimRequest, CsiClaimed, CsiRelease, DrainStrategy, IdentityRequest, Node, NodeEvent, NodeStatus,
     PreviousDisk, SecretString, ServiceRegistration, SignedIdentity,
 };
-use encamp_server::endpoints::node_auth::NodeProof;
 use encamp_server::error::ErrorKind;
+use encamp_server::nodes::node_auth::NodeProof;
 
 /// The port of the internal protocol where an address names none.
 pub const RPC_PORT: u16 = 4647;

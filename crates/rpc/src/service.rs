@@ -29,10 +29,11 @@ use encamp_model::responses::{AllocsGetResponse, NodeClientAllocsResponse, NodeU
 use encamp_raft::ServerId;
 use encamp_server::endpoints::csi;
 use encamp_server::endpoints::identity;
-use encamp_server::endpoints::node_auth;
-use encamp_server::endpoints::node_rpc::{self, NodeAnswer};
 use encamp_server::endpoints::previous_disk;
 use encamp_server::error::ErrorKind;
+use encamp_server::nodes::node_answer::NodeAnswer;
+use encamp_server::nodes::node_auth;
+use encamp_server::nodes::node_rpc;
 use encamp_server::pipeline::worker_calls;
 use encamp_server::{Error, Server};
 

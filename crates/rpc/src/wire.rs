@@ -10,8 +10,8 @@ use encamp_model::SecretString;
 use encamp_ops::codec::{self, CodecError};
 use encamp_raft::ServerId;
 use encamp_server::Error;
-use encamp_server::endpoints::node_auth::NodeProof;
 use encamp_server::error::ErrorKind;
+use encamp_server::nodes::node_auth::NodeProof;
 
 /// The prefix of the paths of calls. The number changes when old agents could misread new messages.
 const PREFIX: &str = "/rpc/v2/";

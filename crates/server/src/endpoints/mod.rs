@@ -1,10 +1,11 @@
-//! The calls of operators (over HTTP) and of nodes: rules and texts, no HTTP types.
+//! The calls of operators (over HTTP) and of tasks: rules and texts, no HTTP types. The calls of nodes are in
+//! [`nodes`](crate::nodes).
 //!
 //! - [`job`]: registering, planning and validating jobs. [`job_changes`]: stopping, evaluating, launching, reverting
 //!   and tagging them. [`dispatch`], [`scale`]. [`job_reads`]: read calls.
 //! - [`eval`], [`alloc`], [`deployment`]: evaluations, allocations, deployments.
-//! - [`node_rpc`]: calls of node agents; [`identity`]: identity tokens of nodes and tasks.
-//!   [`previous_disk`]: disks that move between nodes.
+//! - [`identity`]: identity tokens of tasks, introduction tokens of nodes. [`previous_disk`]: disks that move between
+//!   nodes.
 //! - [`node`], [`pool`], [`namespace`], [`operator`], [`system`], [`service`], [`keyring`]: cluster operations.
 //! - [`acl`]: policies, tokens, roles, auth methods. [`variables`]: variables and their locks. [`volume`]: host volumes.
 //!   [`csi`]: CSI volumes.
@@ -23,10 +24,6 @@ pub mod job_reads;
 pub mod keyring;
 pub mod namespace;
 pub mod node;
-pub mod node_auth;
-#[cfg(test)]
-mod node_auth_tests;
-pub mod node_rpc;
 pub mod operator;
 pub mod pool;
 pub mod previous_disk;

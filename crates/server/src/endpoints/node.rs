@@ -3,9 +3,9 @@
 
 use std::sync::Arc;
 
-use super::node_rpc::NodeAnswer;
 use crate::Server;
 use crate::error::Error;
+use crate::nodes::node_answer::NodeAnswer;
 use crate::nodes::node_evals::{IDENTITY_REVOKED, cluster_event};
 use crate::nodes::node_status;
 use encamp_host::ids;

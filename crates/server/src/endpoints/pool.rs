@@ -2,11 +2,9 @@
 
 use crate::Server;
 use crate::error::{Error, multi_error};
+use crate::nodes::node_identity::IDENTITY_TTL;
 use encamp_model::*;
 use encamp_ops::Operation;
-
-/// The default TTL of node identities in a node pool, in nanoseconds.
-pub const IDENTITY_TTL: i64 = 24 * HOUR;
 
 /// Whether a node pool is built in.
 pub(crate) fn built_in(name: &str) -> bool {

@@ -1,8 +1,8 @@
 //! The disk that an allocation takes over from another node (`docs/spec/client.md §9.3`).
 
-use super::node_auth::{NodeProof, authenticate};
 use crate::Server;
 use crate::error::Error;
+use crate::nodes::node_auth::{NodeProof, authenticate};
 use encamp_model::*;
 use encamp_state::State;
 
@@ -41,7 +41,8 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::endpoints::{alloc, node, node_rpc};
+    use crate::endpoints::{alloc, node};
+    use crate::nodes::node_rpc;
     use crate::tests::{self, Dir, eventually, job, register, running};
     use encamp_host::ids;
 

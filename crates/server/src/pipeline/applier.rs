@@ -348,7 +348,7 @@ mod tests {
 
     use super::*;
     use crate::Server;
-    use crate::endpoints::node_rpc;
+    use crate::nodes::node_rpc;
     use crate::tests::{Dir, job, node, put_job, start};
 
     const NODE: &str = "11111111-0000-4000-8000-000000000001";

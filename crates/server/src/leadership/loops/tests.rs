@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::drain::set::{DrainRequest, set_drain};
 use super::periodic;
 use crate::Server;
-use crate::endpoints::node_rpc;
+use crate::nodes::node_rpc;
 use crate::tests::*;
 use encamp_host::ids;
 use encamp_model::*;

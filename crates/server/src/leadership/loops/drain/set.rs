@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::event;
-use crate::endpoints::node_rpc::NodeAnswer;
 use crate::error::Error;
 use crate::leading::Leading;
+use crate::nodes::node_answer::NodeAnswer;
 use crate::nodes::node_status::change;
 use encamp_host::ids;
 use encamp_model::*;

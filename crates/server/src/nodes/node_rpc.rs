@@ -5,14 +5,15 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::identity;
+use super::node_answer::NodeAnswer;
 use super::node_auth::{self, NodeProof, authenticate, authenticate_in};
+use super::node_evals::decide_status;
+use super::node_identity;
+use super::node_status::{self, set_status};
 use crate::Server;
 use crate::error::Error;
 use crate::keyring::KEY_WAIT;
 use crate::leadership::loops::drain::set::{DrainRequest, set_drain};
-use crate::nodes::node_evals::decide_status;
-use crate::nodes::node_status::{self, Changed, set_status};
 use crate::storage::watch::WatchKey;
 use encamp_host::ids;
 use encamp_model::*;
@@ -29,8 +30,6 @@ pub(crate) const MOST_SERVICES: usize = 1_000;
 pub(crate) const MOST_SERVICES_OF_ALLOC: usize = 512;
 /// Maximum number of requested allocations in one call.
 pub(crate) const MOST_IDS: usize = 10_000;
-/// Maximum number of requested identities in one call.
-pub(crate) const MOST_IDENTITIES: usize = 1_000;
 /// Maximum length of a node's ID, name or datacenter, in bytes.
 const LONGEST_NAME: usize = 256;
 
@@ -40,46 +39,6 @@ fn at_most<T>(list: &[T], most: usize, what: &str) -> Result<(), Error> {
         Ok(())
     } else {
         Err(Error::bad(format!("{count} {what} in one call; at most {most} are accepted")))
-    }
-}
-
-/// The response to a registration, a heartbeat, or another node change.
-#[derive(Debug, Clone, Default)]
-pub struct NodeAnswer {
-    /// The TTL until the next heartbeat, in nanoseconds.
-    pub heartbeat_ttl: i64,
-    /// IDs of the created evaluations.
-    pub eval_ids: Vec<String>,
-    /// The index at which they were written.
-    pub eval_create_index: u64,
-    /// The node's ModifyIndex, if the node was changed.
-    pub node_modify_index: u64,
-    /// The number of nodes.
-    pub num_nodes: usize,
-    /// The node's eligibility.
-    pub scheduling_eligibility: NodeEligibility,
-    /// The index of the write; 0 if nothing was written.
-    pub index: u64,
-    /// The node's new identity; empty if the current one remains valid.
-    pub signed_identity: SecretString,
-}
-
-impl NodeAnswer {
-    /// The response for a changed node.
-    pub fn of(changed: Changed) -> NodeAnswer {
-        let (index, eval_create_index) = (changed.index, changed.eval_index());
-        let eval_ids = changed.eval_ids;
-        NodeAnswer { index, node_modify_index: index, eval_ids, eval_create_index, ..Default::default() }
-    }
-
-    /// Adds the stored data of the nodes.
-    pub fn completed(mut self, server: &Server, id: &str) -> NodeAnswer {
-        let snapshot = server.snapshot();
-        self.num_nodes = snapshot.state().node_index().rows().len();
-        if let Some(n) = snapshot.state().node(id) {
-            self.scheduling_eligibility = n.node.scheduling_eligibility.clone();
-        }
-        self
     }
 }
 
@@ -135,7 +94,7 @@ pub async fn register(server: &Server, mut node: Node, held: &str) -> Result<Nod
     let (id, down) = (node.id.clone(), node.status == NodeStatus::Down);
     // The first leader of a cluster makes its first key while nodes register.
     server.keyring().wait_active(KEY_WAIT).await;
-    let identity = identity::of_node(server, &node, held);
+    let identity = node_identity::of_node(server, &node, held);
     node.identity_signing_key_id = identity.as_ref().map_or_else(String::new, |(_, key)| key.clone());
     let op = Operation::NodeRegister(Box::new(NodeRegister { node, create_pool: true, now }));
     let changed = node_status::change(server, op).await?;
@@ -192,7 +151,7 @@ pub async fn update_status(
     let live = snapshot.state().node(id).is_some_and(|n| n.allocs.iter().any(|a| !a.phase.terminal()));
     let pool = snapshot.state().node_pool(&node.node_pool).is_some();
     let decision = decide_status(&node, status, None, live, pool, ids::now());
-    let (signed_identity, key) = identity::of_node(server, &node, held).unwrap_or_default();
+    let (signed_identity, key) = node_identity::of_node(server, &node, held).unwrap_or_default();
     let mut answer = NodeAnswer { signed_identity: signed_identity.clone(), ..Default::default() };
     let down = decision.status == NodeStatus::Down;
     if decision.changes(&node) || (!key.is_empty() && key != node.identity_signing_key_id) {
