@@ -3,7 +3,9 @@
 
 use crate::error::Error;
 use crate::keyring::new_key;
-use crate::leadership::gc;
+use crate::leadership::gc::core_job::CoreJob;
+use crate::leadership::gc::keys::in_use;
+use crate::leadership::gc::triggers::enqueue;
 use crate::leading::Leading;
 use encamp_model::{RootKey, RootKeyState};
 use encamp_ops::Operation;
@@ -32,7 +34,7 @@ pub async fn rotate(server: &Leading, rotation: Rotation) -> Result<(RootKey, u6
     let meta = key.meta.clone();
     let (index, _) = server.commit(Operation::RootKeyUpsert { key, rekey: rotation == Rotation::Full }).await?;
     if rotation == Rotation::Full {
-        gc::enqueue(server, gc::CoreJob::Rekey);
+        enqueue(server, CoreJob::Rekey);
     }
     Ok((meta, index))
 }
@@ -49,7 +51,7 @@ pub async fn delete(server: &Leading, id: &str, force: bool) -> Result<u64, Erro
     if key.meta.state == RootKeyState::Active {
         return Err(Error::internal("active root key cannot be deleted - call rotate first"));
     }
-    if !force && gc::keys::in_use(&snapshot, id) {
+    if !force && in_use(&snapshot, id) {
         return Err(Error::internal("root key in use, cannot delete"));
     }
     Ok(server.commit(Operation::RootKeyDelete { id: id.into(), force }).await?.0)

@@ -18,7 +18,7 @@ use encamp_state::StateStore;
 /// There is no leader.
 pub async fn collect_garbage(server: &Server) -> Result<(), Error> {
     server.wait_ready().await?;
-    gc::force(server);
+    gc::triggers::force(server);
     Ok(())
 }
 

@@ -14,7 +14,7 @@ use crate::evals::broker::CANCEL_BATCH;
 use crate::evals::eval_lifecycle;
 use crate::evals::reapers;
 use crate::keyring::new_key;
-use crate::leadership::gc;
+use crate::leadership::gc::triggers::start_tickers;
 use crate::leading::Leading;
 use crate::nodes::heartbeat::expired::ExpiredNodes;
 use crate::nodes::node_status;
@@ -135,7 +135,7 @@ async fn establish(server: &Leading, workers: &Workers) -> Result<JoinSet<()>, E
     tasks.spawn(cancelable_reaper(server.clone()));
     tasks.spawn(unblock_failed(server.clone()));
     tasks.spawn(watcher::run(server.clone()));
-    gc::start_tickers(server, &mut tasks);
+    start_tickers(server, &mut tasks);
     crate::leadership::metrics::start(server, &mut tasks);
     crate::leadership::loops::start(server, &mut tasks).await?;
     Ok(tasks)

@@ -9,7 +9,8 @@ use std::time::Duration;
 use parking_lot::Mutex;
 
 use crate::evals::broker::Delivery;
-use crate::leadership::gc::{self, follow::Ended};
+use crate::leadership::gc::run;
+use crate::leadership::gc::runs::Ended;
 use crate::leadership::queues::PlanAnswer;
 use crate::leading::Leading;
 use crate::pipeline::error::PipelineError;
@@ -276,14 +277,14 @@ impl Worker {
 /// Runs a core evaluation, and notes how it ended for those who wait.
 fn collect(server: &Leading, held: &dyn Held, snapshot: &StoreSnapshot) -> Result<(), PipelineError> {
     let eval = &held.delivery().eval;
-    let result = threads::block_on(server.runtime(), gc::run(server, held.delivery(), snapshot));
+    let result = threads::block_on(server.runtime(), run::run(server, held.delivery(), snapshot));
     let ended = match &result {
         Ok(report) => Ended::Done(report.clone()),
         Err(error) => Ended::Failed(error.to_string()),
     };
     // Only somebody who waits for the report misses it.
     match held.still_ours() {
-        Ok(()) => gc::follow::note(server, eval, ended),
+        Ok(()) => server.queues().gc_runs().note(&eval.job_id, eval.modify_index, ended),
         Err(error) => {
             tracing::debug!(target: "nomad.worker", eval_id = eval.id.as_str(), %error, "failed to report a collection");
         }

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::core_job::CoreJob;
 use super::keys::in_state;
+use super::triggers::enqueue;
 use crate::error::Error;
 use crate::leading::Leading;
 use encamp_host::ids;
@@ -22,7 +24,7 @@ const RATE: f64 = 100.0;
 /// continues after a timeout.
 pub(super) async fn run(server: &Leading, snapshot: &StoreSnapshot) -> Result<(), Error> {
     if !within(server, snapshot, BUDGET).await? {
-        super::enqueue(server, super::CoreJob::Rekey);
+        enqueue(server, CoreJob::Rekey);
     }
     Ok(())
 }

@@ -3,9 +3,11 @@
 
 use super::*;
 use crate::evals::broker::{Delivery, QueueName};
+use crate::leadership::gc::core_job::core_eval;
 use crate::leadership::gc::decide::View;
-use crate::leadership::gc::run as run_core;
-use crate::leadership::gc::{core_eval, follow};
+use crate::leadership::gc::follow;
+use crate::leadership::gc::run::run as run_core;
+use crate::leadership::gc::triggers::force;
 use crate::tests::{self, Dir, eventually, start};
 use encamp_model::gc::{GcKind, GcReason};
 use encamp_ops::Operation;
@@ -261,7 +263,7 @@ async fn example_19_a_paused_broker_and_missing_workers_are_told_at_once() {
     crate::leadership::leader::evaluate_unless_paused(&server);
     let told = wait(30).await.unwrap_err().message;
     assert!(told.contains("paused"), "{told}");
-    crate::leadership::gc::force(&server);
+    force(&server);
     server.commit(pause(false)).await.unwrap();
     crate::leadership::leader::evaluate_unless_paused(&server);
     assert_eq!(server.queues().broker().stats().ready, 0, "nothing is caught up");
@@ -290,7 +292,7 @@ async fn other_evaluations_do_not_wait_for_a_collection() {
     }
     let core =
         || server.queues().broker().stats().by_queue.get(&QueueName::Scheduler(JobType::Core)).map(|q| q.unacked);
-    crate::leadership::gc::force(&server);
+    force(&server);
     eventually("the collection", || core() == Some(1)).await;
     tests::register(&server, tests::job("meanwhile", 1)).await;
     let evaluated = || server.snapshot().evals_of_job("default", "meanwhile").any(|e| e.status != EvalStatus::Pending);
