@@ -34,7 +34,7 @@ use encamp_server::error::ErrorKind;
 use encamp_server::nodes::node_answer::NodeAnswer;
 use encamp_server::nodes::node_auth;
 use encamp_server::nodes::node_rpc;
-use encamp_server::pipeline::worker_calls;
+use encamp_server::pipeline::call_leader;
 use encamp_server::{Error, Server};
 
 /// How long a call waits for a leader.
@@ -446,7 +446,7 @@ answers! {
         s.is_me(c.to)?;
         Ok(s.server.consensus().elect().await?)
     };
-    RunWorkerCall |s, c| worker_calls::handle(&s.server, c.worker_call).await;
+    RunWorkerCall |s, c| call_leader::handle(&s.server, c.worker_call).await;
     RemovePeer |s, c| Ok(s.server.consensus().remove_member(c.id).await?);
     Connect |_s, _c| Err(Error::bad("a connection of a node needs a call with an open body"));
     Connected |s, c| Ok(s.links.has(&c.node_id));

@@ -13,7 +13,8 @@ use super::sim::Sim;
 use crate::Server;
 use crate::error::Error;
 use crate::other_servers::OtherServers;
-use crate::pipeline::worker_calls::{self, Outcome, WorkerCall};
+use crate::pipeline::call_leader;
+use crate::pipeline::worker_calls::{Outcome, WorkerCall};
 use encamp_model::random::Random;
 use encamp_ops::codec;
 use encamp_raft::{Message, Peer, Pending, ServerId, Transport, TransportError};
@@ -326,7 +327,7 @@ impl OtherServers for Line {
             let work = |server: Server| -> BoxFuture<'static, Result<Vec<u8>, Error>> {
                 Box::pin(async move {
                     let call: WorkerCall = codec::decode(&bytes)?;
-                    let outcome = worker_calls::handle(&server, call).await?;
+                    let outcome = call_leader::handle(&server, call).await?;
                     Ok(codec::encode(&outcome)?)
                 })
             };

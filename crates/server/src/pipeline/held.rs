@@ -6,9 +6,10 @@ use std::sync::Arc;
 use crate::evals::broker::{Delivery, Finished, wait_index};
 use crate::leadership::queues::PlanAnswer;
 use crate::leading::Leading;
+use crate::pipeline::call_leader;
 use crate::pipeline::error::PipelineError;
 use crate::pipeline::plan_codec;
-use crate::pipeline::worker_calls::{self, Outcome, WorkerCall};
+use crate::pipeline::worker_calls::{Outcome, WorkerCall};
 use encamp_host::ids;
 use encamp_host::threads::Instant;
 use encamp_model::*;
@@ -62,7 +63,7 @@ impl Held for Local<'_> {
         let started = Instant::now();
         let (id, token) = (&self.delivery.eval.id, &self.delivery.token);
         self.server.queues().broker().pause(id, token, ids::now())?;
-        let answer = worker_calls::submit(self.server, plan, snapshot_index);
+        let answer = call_leader::submit(self.server, plan, snapshot_index);
         let _ = self.server.queues().broker().resume(id, token, ids::now());
         self.server.metrics().time("nomad.plan.submit", started.elapsed(), &[]);
         answer
@@ -119,7 +120,7 @@ pub(super) struct Remote<'a> {
 
 impl Remote<'_> {
     fn call(&self, call: &WorkerCall) -> Result<Outcome, PipelineError> {
-        worker_calls::run(self.server, call)
+        call_leader::run(self.server, call)
     }
 
     /// ID of the evaluation, and its token.

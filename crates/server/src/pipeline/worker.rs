@@ -13,10 +13,11 @@ use crate::leadership::gc::run;
 use crate::leadership::gc::runs::Ended;
 use crate::leadership::queues::PlanAnswer;
 use crate::leading::Leading;
+use crate::pipeline::call_leader;
 use crate::pipeline::error::PipelineError;
 use crate::pipeline::held::{Held, Local, Remote, labels};
 use crate::pipeline::planner::{PlannerBackend, WorkerPlanner};
-use crate::pipeline::worker_calls::{self, Outcome, WorkerCall};
+use crate::pipeline::worker_calls::{Outcome, WorkerCall};
 use encamp_host::ids;
 use encamp_host::threads::{self, Instant};
 use encamp_model::*;
@@ -196,7 +197,7 @@ impl Worker {
     /// Dequeues an evaluation from the leader's broker; backs off after errors.
     fn dequeue_remote(&self, server: &Leading, failures: &mut u32) -> Option<(Delivery, u64)> {
         let call = WorkerCall::Dequeue { schedulers: self.takes.clone(), wait: DEQUEUE };
-        match worker_calls::run(server, &call) {
+        match call_leader::run(server, &call) {
             Ok(Outcome::Taken(taken)) => {
                 *failures = 0;
                 Some(taken.delivery())
