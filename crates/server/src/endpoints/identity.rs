@@ -7,11 +7,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::Server;
 use crate::error::Error;
 use crate::keyring::claims::{AUDIENCE, DEFAULT, Issue, fixed_id};
 use crate::keyring::{KEY_WAIT, Keyring};
+use crate::leading::Leading;
 use crate::nodes::node_auth::{NodeProof, authenticate};
+use crate::server_state::ServerState;
 use crate::settings::Settings;
 use encamp_host::ids;
 use encamp_host::threads;
@@ -28,7 +29,7 @@ const CLOCKS_APART: i64 = 30 * SECOND;
 ///
 /// # Errors
 /// There is no signing key, or the agent is stopping.
-pub async fn for_usage(server: &Server, namespace: &str, ttl: i64) -> Result<SecretString, Error> {
+pub async fn for_usage(server: &ServerState, namespace: &str, ttl: i64) -> Result<SecretString, Error> {
     let settings = server.settings();
     let issue = Issue { region: &settings.region, issuer: &settings.oidc_issuer, at: ids::now() };
     let (claims, keyring) = (issue.leader(namespace, ttl, ids::uuid()), server.keyring().clone());
@@ -41,7 +42,7 @@ pub async fn for_usage(server: &Server, namespace: &str, ttl: i64) -> Result<Sec
 ///
 /// # Errors
 /// The node pool cannot contain nodes, the TTL is negative, or there is no signing key.
-pub async fn introduce(server: &Server, name: &str, pool: &str, ttl: i64) -> Result<String, Error> {
+pub async fn introduce(server: &Leading, name: &str, pool: &str, ttl: i64) -> Result<String, Error> {
     server.wait_ready().await?;
     let pool = if pool.is_empty() { "default" } else { pool };
     if pool == "all" || !super::pool::is_name(pool) {
@@ -63,7 +64,7 @@ pub async fn introduce(server: &Server, name: &str, pool: &str, ttl: i64) -> Res
 
 /// Waits until the second of the latest revocation has passed: tokens of that second are refused. The leader that wrote
 /// it may have had another clock.
-async fn outlast_revocations(server: &Server) {
+async fn outlast_revocations(server: &ServerState) {
     let latest = server.snapshot().node_revocations().map(|r| r.revoked_at).max().unwrap_or_default();
     let (now, next) = (ids::now(), (latest.div_euclid(SECOND) + 1).saturating_mul(SECOND));
     if now < next && next - now <= CLOCKS_APART {
@@ -76,7 +77,7 @@ async fn outlast_revocations(server: &Server) {
 /// # Errors
 /// The node is unknown, its proof is wrong, or there is no signing key.
 pub async fn sign(
-    server: &Server,
+    server: &ServerState,
     node_id: &str,
     proof: &NodeProof,
     wanted: Vec<IdentityRequest>,

@@ -5,6 +5,7 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 
 use crate::leading::Leading;
+use crate::server_state::ServerState;
 use encamp_host::ids;
 use encamp_model::{JobStatus, SECOND};
 use encamp_raft::Role;
@@ -120,7 +121,7 @@ fn blocked(server: &Leading) {
     }
 }
 
-fn jobs(server: &Leading) {
+fn jobs(server: &ServerState) {
     let m = server.metrics();
     let store = server.snapshot();
     let (mut pending, mut running, mut dead) = (0u64, 0u64, 0u64);

@@ -14,6 +14,8 @@ use crate::Server;
 use crate::error::Error;
 use crate::keyring::KEY_WAIT;
 use crate::leadership::loops::drain::set::{DrainRequest, set_drain};
+use crate::leading::Leading;
+use crate::server_state::ServerState;
 use crate::storage::watch::WatchKey;
 use encamp_host::ids;
 use encamp_model::*;
@@ -48,7 +50,7 @@ fn at_most<T>(list: &[T], most: usize, what: &str) -> Result<(), Error> {
 /// # Errors
 /// A field is missing, the secret is not that of the node or was revoked, a required introduction is missing, or there
 /// is no leader.
-pub async fn register(server: &Server, mut node: Node, held: &str) -> Result<NodeAnswer, Error> {
+pub async fn register(server: &Leading, mut node: Node, held: &str) -> Result<NodeAnswer, Error> {
     server.wait_ready().await?;
     for (missing, what) in [
         (node.id.is_empty(), "missing node ID for client registration"),
@@ -108,23 +110,23 @@ pub async fn register(server: &Server, mut node: Node, held: &str) -> Result<Nod
 }
 
 /// Shortens the TTL if a node needs an identity and a new cluster has no signing key yet.
-fn come_again_for_identity(server: &Server, answer: &mut NodeAnswer) {
+fn come_again_for_identity(server: &ServerState, answer: &mut NodeAnswer) {
     if answer.signed_identity.is_empty() && server.keyring().active_id().is_none() {
         answer.heartbeat_ttl = answer.heartbeat_ttl.min(SECOND);
     }
 }
 
-fn heartbeat(server: &Server, id: &str) -> Result<i64, Error> {
+fn heartbeat(server: &Leading, id: &str) -> Result<i64, Error> {
     Ok(server.queues().heartbeats().reset(id, ids::now(), ids::random())?)
 }
 
 /// Whether the state of this server contains a node that proves itself like this. The state may be behind the leader.
-pub fn knows(server: &Server, id: &str, proof: &NodeProof) -> bool {
+pub fn knows(server: &ServerState, id: &str, proof: &NodeProof) -> bool {
     !id.is_empty() && authenticate(server, id, proof).is_ok()
 }
 
 /// Whether a registration would create a new node or a new node pool.
-pub fn is_new(server: &Server, node: &Node) -> bool {
+pub fn is_new(server: &ServerState, node: &Node) -> bool {
     let snapshot = server.snapshot();
     let pool = node.node_pool.as_str();
     snapshot.state().node(&node.id).is_none() || (!pool.is_empty() && snapshot.state().node_pool(pool).is_none())
@@ -136,7 +138,7 @@ pub fn is_new(server: &Server, node: &Node) -> bool {
 /// # Errors
 /// The node or status is unknown, or there is no leader.
 pub async fn update_status(
-    server: &Server,
+    server: &Leading,
     id: &str,
     proof: &NodeProof,
     held: &str,
@@ -220,7 +222,7 @@ fn newest(store: &StateStore, id: &str) -> u64 {
 /// # Errors
 /// The state did not reach the index in time, the node is unknown, or the proof is wrong.
 pub async fn allocs(
-    server: &Server,
+    server: &ServerState,
     id: &str,
     proof: &NodeProof,
     ids: &[String],
@@ -264,7 +266,7 @@ fn for_node(state: &State, node: &str, wanted: &str) -> Option<Arc<Allocation>> 
 ///
 /// # Errors
 /// The proof is wrong.
-pub fn own_node(server: &Server, id: &str, proof: &NodeProof) -> Result<Option<Arc<Node>>, Error> {
+pub fn own_node(server: &ServerState, id: &str, proof: &NodeProof) -> Result<Option<Arc<Node>>, Error> {
     let known = server.snapshot().state().node(id).is_some();
     known.then(|| authenticate(server, id, proof)).transpose()
 }
@@ -312,7 +314,7 @@ pub async fn update_allocs(
 ///
 /// # Errors
 /// The node is unknown, the proof is wrong, or there is no leader.
-pub async fn emit_events(server: &Server, id: &str, proof: &NodeProof, events: Vec<NodeEvent>) -> Result<u64, Error> {
+pub async fn emit_events(server: &Leading, id: &str, proof: &NodeProof, events: Vec<NodeEvent>) -> Result<u64, Error> {
     server.wait_ready().await?;
     authenticate(server, id, proof)?;
     at_most(&events, MOST_EVENTS, "events")?;
@@ -325,7 +327,7 @@ pub async fn emit_events(server: &Server, id: &str, proof: &NodeProof, events: V
 /// # Errors
 /// The node is unknown, the proof is wrong, a service or an allocation belongs to another node, or there is no leader.
 pub async fn upsert_services(
-    server: &Server,
+    server: &Leading,
     id: &str,
     proof: &NodeProof,
     services: Vec<ServiceRegistration>,
@@ -357,7 +359,7 @@ pub async fn upsert_services(
 /// # Errors
 /// The node is unknown, the proof is wrong, the service does not exist, or there is no leader.
 pub async fn delete_service(
-    server: &Server,
+    server: &Leading,
     id: &str,
     proof: &NodeProof,
     namespace: &str,
@@ -377,7 +379,7 @@ pub async fn delete_service(
 /// # Errors
 /// The node is unknown, the proof is wrong, or there is no leader.
 pub async fn drain_self(
-    server: &Server,
+    server: &Leading,
     id: &str,
     proof: &NodeProof,
     strategy: DrainStrategy,

@@ -10,6 +10,7 @@ use crate::pipeline::call_leader;
 use crate::pipeline::error::PipelineError;
 use crate::pipeline::plan_codec;
 use crate::pipeline::worker_calls::{Outcome, WorkerCall};
+use crate::server_state::ServerState;
 use encamp_host::ids;
 use encamp_host::threads::Instant;
 use encamp_model::*;
@@ -92,7 +93,7 @@ impl Held for Local<'_> {
     }
 }
 
-fn record_end(server: &Leading, f: &Finished) {
+fn record_end(server: &ServerState, f: &Finished) {
     server.metrics().time("nomad.broker.process_time", duration::of_nanos(f.process), &labels(&f.eval));
     if let Some(response) = f.response {
         server.metrics().time("nomad.broker.response_time", duration::of_nanos(response), &labels(&f.eval));

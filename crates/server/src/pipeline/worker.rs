@@ -18,6 +18,7 @@ use crate::pipeline::error::PipelineError;
 use crate::pipeline::held::{Held, Local, Remote, labels};
 use crate::pipeline::planner::{PlannerBackend, WorkerPlanner};
 use crate::pipeline::worker_calls::{Outcome, WorkerCall};
+use crate::server_state::ServerState;
 use encamp_host::ids;
 use encamp_host::threads::{self, Instant};
 use encamp_model::*;
@@ -293,7 +294,7 @@ fn collect(server: &Leading, held: &dyn Held, snapshot: &StoreSnapshot) -> Resul
     result.map(drop)
 }
 
-fn record_wait(server: &Leading, d: &Delivery) {
+fn record_wait(server: &ServerState, d: &Delivery) {
     if let Some(wait) = d.wait {
         server.metrics().time("nomad.broker.wait_time", duration::of_nanos(wait), &labels(&d.eval));
     }

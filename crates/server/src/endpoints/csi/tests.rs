@@ -4,6 +4,7 @@ use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 
 use super::*;
+use crate::Server;
 use crate::csi::Nodes;
 use crate::nodes::node_rpc;
 use crate::tests::{Dir, eventually, job, node, register as register_job, running, start};

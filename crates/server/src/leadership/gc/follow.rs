@@ -9,6 +9,7 @@ use super::runs::Ended;
 use crate::Server;
 use crate::error::{Error, ErrorKind};
 use crate::evals::broker::QueueName;
+use crate::leading::Leading;
 use encamp_model::gc::GcReport;
 use encamp_model::{JobType, format_duration};
 
@@ -85,7 +86,7 @@ fn may_run(server: &Server) -> Result<(), Error> {
 }
 
 /// Why the end of the run was not seen in time.
-fn late(server: &Server, wait: Duration) -> String {
+fn late(server: &Leading, wait: Duration) -> String {
     let stats = server.queues().broker().stats();
     let core = stats.by_queue.get(&QueueName::Scheduler(JobType::Core));
     let nanos = i64::try_from(wait.as_nanos()).unwrap_or(i64::MAX);
