@@ -3,9 +3,8 @@
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use serde::{Deserialize, Serialize};
 
-use super::calls::{Call, Caller, RunWorkerCall, Stand};
+use super::calls::{Envelope, RunWorkerCall, Stand};
 use super::gossip::Gossip;
 use super::pool::Pool;
 use super::service::{Answers, Service};
@@ -14,30 +13,6 @@ use encamp_raft::{Answer, Message, Peer, Pending, ServerId, Transport, Transport
 use encamp_server::Error;
 use encamp_server::other_servers::OtherServers;
 use encamp_server::pipeline::worker_calls::{Outcome, WorkerCall};
-
-/// A message, and for whom it is: another server may have taken over its address.
-#[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Envelope {
-    to: ServerId,
-    message: Message,
-    /// The sender, as stated in the header.
-    #[serde(skip)]
-    from: ServerId,
-}
-
-impl Call for Envelope {
-    const METHOD: &'static str = "Raft.Message";
-    const ANYWHERE: bool = true;
-    /// Entries of the log.
-    const SECRETS: bool = true;
-    type Result = Answer;
-
-    fn called_by(&mut self, caller: &Caller) -> Result<(), Error> {
-        let from = caller.head.server.as_ref().map(|(id, _)| *id);
-        self.from = from.ok_or_else(|| Error::denied("the message does not identify the sending server"))?;
-        Ok(())
-    }
-}
 
 impl Answers<Envelope> for Service {
     async fn carry_out(&self, call: Envelope) -> Result<Answer, Error> {
