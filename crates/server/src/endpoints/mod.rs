@@ -7,6 +7,7 @@
 //! - [`identity`]: identity tokens of tasks, introduction tokens of nodes. [`previous_disk`]: disks that move between
 //!   nodes.
 //! - [`node`], [`pool`], [`namespace`], [`operator`], [`system`], [`service`], [`keyring`]: cluster operations.
+//!   [`forced_gc`]: a forced run of garbage collection that somebody waits for.
 //! - [`acl`]: policies, tokens, roles, auth methods. [`variables`]: variables and their locks. [`volume`]: host volumes.
 //!   [`csi`]: CSI volumes.
 //! - [`search`]: searching objects by the prefix of their IDs, or by a part of their names.
@@ -17,6 +18,7 @@ pub mod csi;
 pub mod deployment;
 pub mod dispatch;
 pub mod eval;
+pub mod forced_gc;
 pub mod identity;
 pub mod job;
 pub mod job_changes;

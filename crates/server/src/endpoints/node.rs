@@ -1,5 +1,5 @@
 //! Node operations for operators: eligibility, evaluation, removal (`docs/spec/server.md §9.6, §12.1`). For drains see
-//! [`set_drain`](crate::leadership::loops::drain::set::set_drain).
+//! [`set_drain`](crate::nodes::drain::set_drain).
 
 use std::sync::Arc;
 

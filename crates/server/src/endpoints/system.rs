@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::forced_gc;
 use crate::Server;
 use crate::error::Error;
 use crate::leadership::gc::verdict::Thresholds;
@@ -24,12 +25,12 @@ pub async fn collect_garbage(server: &Leading) -> Result<(), Error> {
     Ok(())
 }
 
-/// Forces garbage collection and waits for the end of the run, at most [`gc::follow::LONGEST_WAIT`].
+/// Forces garbage collection and waits for the end of the run, at most [`forced_gc::LONGEST_WAIT`].
 ///
 /// # Errors
 /// The run failed or cannot start, its end was not seen in time, or the leader has changed.
 pub async fn collect_garbage_and_wait(server: &Server, wait: Duration) -> Result<GcReport, Error> {
-    gc::follow::force_and_wait(server, wait).await
+    forced_gc::force_and_wait(server, wait).await
 }
 
 /// What a run of garbage collection at `now` (Unix nanoseconds) would do on the current state: a forced one, or all

@@ -4,9 +4,10 @@
 //!   [`node_answer`]: the response to a node change.
 //! - [`heartbeat`]: missed heartbeats. [`node_status`]: writes status changes. [`node_evals`]: the jobs to evaluate
 //!   after a change.
-//! - [`alloc_updates`]: batches allocation updates.
+//! - [`drain`]: starts and cancels drains. [`alloc_updates`]: batches allocation updates.
 
 pub(crate) mod alloc_updates;
+pub mod drain;
 pub mod heartbeat;
 pub mod node_answer;
 pub mod node_auth;

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::drain::{DrainRequest, set_drain};
 use super::node_answer::NodeAnswer;
 use super::node_auth::{self, NodeProof, authenticate, authenticate_in};
 use super::node_evals::decide_status;
@@ -13,7 +14,6 @@ use super::node_status::{self, set_status};
 use crate::Server;
 use crate::error::Error;
 use crate::keyring::KEY_WAIT;
-use crate::leadership::loops::drain::set::{DrainRequest, set_drain};
 use crate::leading::Leading;
 use crate::server_state::ServerState;
 use crate::storage::watch::WatchKey;

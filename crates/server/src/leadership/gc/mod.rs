@@ -2,7 +2,7 @@
 //! by workers.
 //!
 //! - [`core_job`]: the kinds of core evaluations. [`triggers`]: what starts a run. `run`: the run. [`runs`]: how runs
-//!   ended; [`follow`]: waits for a forced run and its report.
+//!   ended; [`forced_gc`](crate::endpoints::forced_gc) waits for a forced one and its report.
 //! - [`rules`]: one function for each kind of objects says when they can be deleted, as a [`verdict`]. [`select`]: what a
 //!   run deletes. [`decide`], [`mod@plan`], [`mod@explain`]: what it would delete, and why.
 //! - [`keys`]: rotation and collection of root keys. `rekey`: re-encryption of variables after a rotation.
@@ -10,7 +10,6 @@
 pub mod core_job;
 pub mod decide;
 pub mod explain;
-pub mod follow;
 pub mod keys;
 pub mod plan;
 mod rekey;

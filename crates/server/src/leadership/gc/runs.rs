@@ -59,18 +59,18 @@ impl Runs {
     }
 
     /// Woken when a run is noted.
-    pub(super) fn changed(&self) -> &Notify {
+    pub(crate) fn changed(&self) -> &Notify {
         &self.changed
     }
 
     /// The number of the next run that is noted.
-    pub(super) fn next(&self) -> u64 {
+    pub(crate) fn next(&self) -> u64 {
         self.rows.lock().next
     }
 
     /// A forced run that was noted since, and that saw a state of at least an index. A request that a newer one replaced
     /// finds the run of that one.
-    pub(super) fn since(&self, number: u64, index: u64) -> Option<Ended> {
+    pub(crate) fn since(&self, number: u64, index: u64) -> Option<Ended> {
         let rows = self.rows.lock();
         let fits = |row: &&Row| row.number >= number && row.kind == CoreJob::Forced && row.index >= index;
         rows.list.iter().find(fits).map(|row| row.ended.clone())

@@ -2,10 +2,10 @@
 //! 11 and 14 are in `cascade`; 18 and 19 run on a server.
 
 use super::*;
+use crate::endpoints::forced_gc;
 use crate::evals::broker::{Delivery, QueueName};
 use crate::leadership::gc::core_job::core_eval;
 use crate::leadership::gc::decide::View;
-use crate::leadership::gc::follow;
 use crate::leadership::gc::run::run as run_core;
 use crate::leadership::gc::triggers::force;
 use crate::tests::{self, Dir, eventually, start};
@@ -250,7 +250,7 @@ async fn example_18_a_forced_run_reports_what_it_deleted() {
 async fn example_19_a_paused_broker_and_missing_workers_are_told_at_once() {
     let dir = Dir::new();
     let server = start(&dir, "10000000-0000-0000-0000-000000000019").await;
-    let wait = |seconds| follow::force_and_wait(&server, Duration::from_secs(seconds));
+    let wait = |seconds| forced_gc::force_and_wait(&server, Duration::from_secs(seconds));
     let report = wait(30).await.unwrap();
     assert_eq!(report.collected.len(), GcKind::ALL.len());
     let again = wait(30).await.unwrap();

@@ -2,14 +2,21 @@
 
 use std::collections::BTreeMap;
 
-use super::event;
+use super::node_answer::NodeAnswer;
+use super::node_status::change;
 use crate::error::Error;
 use crate::leading::Leading;
-use crate::nodes::node_answer::NodeAnswer;
-use crate::nodes::node_status::change;
 use encamp_host::ids;
 use encamp_model::*;
 use encamp_ops::{DrainUpdate, NodeDrain, Operation};
+
+/// Subsystem of drain events.
+pub(crate) const DRAIN: &str = "Drain";
+
+/// A drain event.
+pub(crate) fn event(message: &str, now: i64) -> NodeEvent {
+    NodeEvent::new(DRAIN, message, now)
+}
 
 /// A request to drain a node or to cancel its drain.
 #[derive(Debug, Clone, Default)]

@@ -4,11 +4,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::core_job::{CoreJob, core_eval};
-use super::runs::Ended;
 use crate::Server;
 use crate::error::{Error, ErrorKind};
 use crate::evals::broker::QueueName;
+use crate::leadership::gc::core_job::{CoreJob, core_eval};
+use crate::leadership::gc::runs::Ended;
 use crate::leading::Leading;
 use encamp_model::gc::GcReport;
 use encamp_model::{JobType, format_duration};
