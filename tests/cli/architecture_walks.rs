@@ -13,6 +13,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
+use std::sync::LazyLock;
 
 use regex::Regex;
 
@@ -83,16 +84,23 @@ struct Source {
 
 impl Source {
     fn new(text: String) -> Source {
-        // Comments, raw strings, strings and characters; a quote that begins a lifetime has no other one.
-        let blank = r##"(?s)//[^\n]*|/\*.*?\*/|r#".*?"#|r"[^"]*"|"(?:\\.|[^"\\])*"|'(?:\\[^']+|[^'\\])'"##;
-        let blank = Regex::new(blank).expect("a pattern");
-        let code = blank.replace_all(&text, |m: &regex::Captures<'_>| " ".repeat(m[0].len())).into_owned();
+        let code = without_comments_and_quotes(&text);
         Source { text, code }
     }
 }
 
+/// Code with blanks instead of comments and of what is in quotes.
+pub fn without_comments_and_quotes(text: &str) -> String {
+    // Comments, raw strings, strings and characters; a quote that begins a lifetime has no other one.
+    static BLANK: LazyLock<Regex> = LazyLock::new(|| {
+        let blank = r##"(?s)//[^\n]*|/\*.*?\*/|r#".*?"#|r"[^"]*"|"(?:\\.|[^"\\])*"|'(?:\\[^']+|[^'\\])'"##;
+        Regex::new(blank).expect("a pattern")
+    });
+    BLANK.replace_all(text, |m: &regex::Captures<'_>| " ".repeat(m[0].len())).into_owned()
+}
+
 /// Whether a text contains a name as a full word.
-fn names(text: &str, name: &str) -> bool {
+pub fn names(text: &str, name: &str) -> bool {
     let part = |c: char| c.is_alphanumeric() || c == '_';
     text.match_indices(name).any(|(at, _)| {
         let (before, after) = (&text[..at], &text[at + name.len()..]);
@@ -101,7 +109,7 @@ fn names(text: &str, name: &str) -> bool {
 }
 
 /// The text up to the end of the item that it begins with: its block, or its semicolon.
-fn item_at(code: &str) -> &str {
+pub fn item_at(code: &str) -> &str {
     let mut depth = 0_usize;
     for (at, c) in code.char_indices() {
         match c {

@@ -31,6 +31,7 @@ mod fmt;
 mod gc;
 mod generated;
 mod hostile_jobs;
+mod import_cycles;
 mod job_action;
 mod job_changes;
 mod job_convert;

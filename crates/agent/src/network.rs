@@ -23,15 +23,17 @@ use encamp_model::{GossipKey, InvalidGossipKey};
 use encamp_raft::ServerId;
 use encamp_rpc::forward::{Forwarder, PassedRequests, Target};
 use encamp_rpc::gossip::{Gossip, Identity, KEYRING_FILE, Keyring, KeyringFileError};
+use encamp_rpc::linked_agent::LinkedAgent;
 use encamp_rpc::listener::Http2;
 use encamp_rpc::membership::{Joining, Members, with_port};
-use encamp_rpc::node_link::{LinkedAgent, NodeRoutes};
+use encamp_rpc::node_routes::NodeRoutes;
 use encamp_rpc::nodes::{RPC_PORT, Remote};
 use encamp_rpc::pool::{Pool, PoolSettings};
+use encamp_rpc::port::Port;
 use encamp_rpc::raft::RaftTransport;
-use encamp_rpc::service::{Port, Service};
+use encamp_rpc::service::Service;
 use encamp_server::Server;
-use encamp_server::handle::Links;
+use encamp_server::server::Links;
 
 /// The gossip port of addresses without a port.
 const SERF_PORT: u16 = 4648;

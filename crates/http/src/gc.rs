@@ -10,8 +10,8 @@ use super::route::Outcome;
 use encamp_host::ids;
 use encamp_model::Time;
 use encamp_model::duration::parse_duration;
+use encamp_server::endpoints::forced_gc::LONGEST_WAIT;
 use encamp_server::endpoints::system;
-use encamp_server::leadership::gc::follow::LONGEST_WAIT;
 use encamp_server::leadership::gc::plan::MOST_OBJECTS;
 
 /// Starts a forced run. With `wait`, the answer is its report.

@@ -11,7 +11,7 @@ use super::shapes::{differences, same_text};
 use super::testing::TestServer;
 use encamp_host::ids;
 use encamp_model::*;
-use encamp_server::endpoints::node_rpc;
+use encamp_server::nodes::node_rpc;
 use encamp_test_support::recorded;
 
 pub(crate) const NODE: &str = "86825d37-5264-effb-1a7c-30be40b9a44c";

@@ -15,9 +15,9 @@ use super::route::Outcome;
 use encamp_model::requests::{NodeDrainRequest, NodeEligibilityRequest};
 use encamp_model::responses::NodeListStub;
 use encamp_model::*;
-use encamp_server::endpoints::node_rpc::NodeAnswer;
 use encamp_server::endpoints::{alloc, node};
-use encamp_server::leadership::loops::drain::set;
+use encamp_server::nodes::drain;
+use encamp_server::nodes::node_answer::NodeAnswer;
 use encamp_server::storage::watch::WatchKey;
 use encamp_state::Table;
 
@@ -231,6 +231,6 @@ pub(super) async fn drain(mut request: Request, id: String) -> Outcome {
         ..Default::default()
     });
     let NodeDrainRequest { mark_eligible, meta, .. } = body;
-    let drain = set::DrainRequest { strategy, mark_eligible, meta, accessor_id: request.accessor()? };
-    done(&set::set_drain(request.server()?, &id, drain).await?)
+    let drain = drain::DrainRequest { strategy, mark_eligible, meta, accessor_id: request.accessor()? };
+    done(&drain::set_drain(request.server()?, &id, drain).await?)
 }

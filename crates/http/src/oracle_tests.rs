@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::testing::TestServer;
 use encamp_model::Node;
-use encamp_server::endpoints::node_rpc;
+use encamp_server::nodes::node_rpc;
 use encamp_test_support::recorded;
 
 /// The recorded exchanges in their order, by the names of their files.

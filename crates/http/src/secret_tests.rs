@@ -10,7 +10,7 @@ use axum::http::Request;
 use encamp_model::*;
 use encamp_ops::{AclChange, Operation, codec};
 use encamp_server::Server;
-use encamp_server::endpoints::node_rpc;
+use encamp_server::nodes::node_rpc;
 use encamp_server::storage::persist;
 use futures_util::StreamExt;
 use serde_json::{Value, json};

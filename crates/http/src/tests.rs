@@ -12,7 +12,7 @@ use super::route::Methods;
 use super::routes::ROUTES;
 use super::testing::TestServer;
 use encamp_model::{JobType, Node, NodeStatus};
-use encamp_server::endpoints::node_rpc;
+use encamp_server::nodes::node_rpc;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn paths_methods_and_headers() {

@@ -1,64 +1,23 @@
 //! The calls of the protocol: their arguments and results.
 
 use std::collections::BTreeMap;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde::Serialize;
-use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
-use super::rules::Ruled;
-use super::wire::Head;
+use super::call::Call;
+use super::caller::{Caller, Who};
 use encamp_http::node_forward::{NodeCall, NodeReply};
 use encamp_model::responses::{AllocsGetResponse, NodeClientAllocsResponse, NodeUpdateResponse};
 use encamp_model::{
-    Allocation, CsiClaimRequest, CsiClaimed, CsiRelease, DrainStrategy, IdentityRequest, Node, NodeEvent, NodeStatus,
-    PreviousDisk, SecretString, ServiceRegistration, SignedIdentity,
+    Allocation, Bytes, CsiClaimRequest, CsiClaimed, CsiRelease, DrainStrategy, IdentityRequest, Node, NodeEvent,
+    NodeStatus, PreviousDisk, SecretString, ServiceRegistration, SignedIdentity,
 };
-use encamp_raft::ServerId;
+use encamp_raft::{Answer, Message, ServerId};
 use encamp_server::Error;
-use encamp_server::endpoints::node_auth::NodeProof;
 use encamp_server::pipeline::worker_calls::{Outcome, WorkerCall};
-
-/// A call: the type is its arguments.
-pub trait Call: Ruled + Serialize + DeserializeOwned + Send + Sync + 'static {
-    /// Its name in the path.
-    const METHOD: &'static str;
-    /// Whether any server may answer from its own state; otherwise the leader does.
-    const ANYWHERE: bool = false;
-    /// Whether it may be made again when the connection broke.
-    const REPEATABLE: bool = false;
-    /// Whether its arguments or its result contain secrets; of other calls they are not sent.
-    const SECRETS: bool = false;
-    /// The result.
-    type Result: Serialize + DeserializeOwned + Send + 'static;
-
-    /// The node that calls: goes into the head of the message.
-    fn node(&self) -> Option<Who> {
-        None
-    }
-
-    /// Takes over who calls from the head of the message, where that was checked.
-    ///
-    /// # Errors
-    /// The message claims another sender.
-    fn called_by(&mut self, caller: &Caller) -> Result<(), Error> {
-        let _ = caller;
-        Ok(())
-    }
-}
-
-/// The caller of a call that arrived over the network.
-#[derive(Debug, Clone)]
-pub struct Caller {
-    /// The header.
-    pub head: Head,
-    /// Where the message comes from; `None` if another server has passed it on.
-    pub address: Option<IpAddr>,
-    /// Length of the message.
-    pub bytes: usize,
-}
 
 /// Types of calls. `@one` makes one: fields that are not sent, members of [`Call`] beside the usual ones, then the
 /// call.
@@ -94,8 +53,6 @@ macro_rules! calls {
         calls! { @one {} {} $(#[$doc])* $name = $method $([$($flag),*])? -> $result { $($fields)* } }
     )*};
 }
-pub(super) use calls;
-
 /// Calls of nodes. Who calls is in the head of the message alone.
 macro_rules! calls_of_nodes {
     ($($(#[$doc:meta])* $name:ident = $method:literal $([$($flag:ident),*])? -> $result:ty { $($fields:tt)* })*) => {$(
@@ -119,15 +76,6 @@ macro_rules! calls_of_nodes {
             $(#[$doc])* $name = $method $([$($flag),*])? -> $result { $($fields)* }
         }
     )*};
-}
-
-/// The calling node and its credentials.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Who {
-    /// ID of the node.
-    pub node_id: String,
-    /// How it proves that it calls.
-    pub proof: NodeProof,
 }
 
 calls! { @one
@@ -218,6 +166,22 @@ calls! {
         node_id: String,
         /// What it should do.
         call: NodeCall,
+    }
+
+    /// The gossip keys of a server, after a change of them if there is one.
+    ChangeKeys = "Serf.Keyring" [ANYWHERE, REPEATABLE] -> Bytes {
+        /// The change and its receiver, encrypted with the primary key of the calling server.
+        sealed: Bytes,
+    }
+
+    /// Whether a text that came to a server is that of the server that is asked.
+    Vouch = "Server.Vouch" [ANYWHERE, REPEATABLE] -> bool {
+        /// The receiving server.
+        id: ServerId,
+        /// The calling server.
+        by: ServerId,
+        /// The text.
+        text: String,
     }
 
     /// Removes a server from the members of consensus.
@@ -325,4 +289,28 @@ calls_of_nodes! {
 
     /// A node as the servers know it.
     GetNode = "Node.GetNode" [ANYWHERE, REPEATABLE] -> Option<Arc<Node>> {}
+}
+
+/// A message, and for whom it is: another server may have taken over its address.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Envelope {
+    pub to: ServerId,
+    pub message: Message,
+    /// The sender, as stated in the header.
+    #[serde(skip)]
+    pub from: ServerId,
+}
+
+impl Call for Envelope {
+    const METHOD: &'static str = "Raft.Message";
+    const ANYWHERE: bool = true;
+    /// Entries of the log.
+    const SECRETS: bool = true;
+    type Result = Answer;
+
+    fn called_by(&mut self, caller: &Caller) -> Result<(), Error> {
+        let from = caller.head.server.as_ref().map(|(id, _)| *id);
+        self.from = from.ok_or_else(|| Error::denied("the message does not identify the sending server"))?;
+        Ok(())
+    }
 }

@@ -6,9 +6,8 @@ use axum::body::Body;
 use axum::http::{Request, Response};
 use futures_util::future::BoxFuture;
 
-use super::passing;
+use super::passing::{self, Interface};
 use super::pool::Pool;
-use super::service::Interface;
 use super::wire::CallError;
 use encamp_http::app::{AppState, Pending};
 use encamp_http::forward::{Forward, Forwarded};

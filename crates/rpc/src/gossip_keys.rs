@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::calls::{Call, calls};
+use super::calls::ChangeKeys;
 use super::gossip::{Cipher, Gossip, Identity, KeyRefusal, after};
 use super::membership::Members;
 use super::service::{Answers, Service};
@@ -27,14 +27,6 @@ const ANSWER: Duration = Duration::from_secs(5);
 const CALL: u8 = 3;
 /// The same for answers.
 const ANSWERED: u8 = 4;
-
-calls! {
-    /// The gossip keys of a server, after a change of them if there is one.
-    ChangeKeys = "Serf.Keyring" [ANYWHERE, REPEATABLE] -> Bytes {
-        /// A [`Request`], encrypted with the primary key of the calling server.
-        sealed: Bytes,
-    }
-}
 
 /// The content of a call.
 #[derive(Serialize, Deserialize)]

@@ -105,9 +105,10 @@ async fn serve(connection: Connection, handler: Arc<dyn Handler>, mut stopped: S
 
 #[cfg(test)]
 mod tests {
-    use super::super::rules::{INTERFACE, Rule, Ruled};
+    use super::super::call::{Call, Rule, Ruled};
+    use super::super::rules::INTERFACE;
     use super::*;
-    use crate::calls::{Call, Ping};
+    use crate::calls::Ping;
     use crate::pool::{Pool, PoolSettings};
     use crate::wire::{self, CallError};
     use encamp_http::listener::{AcceptSettings, Listener, Serving};

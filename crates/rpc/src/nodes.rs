@@ -11,12 +11,15 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
+use super::call::Call;
+use super::caller::{Head, Who};
 use super::calls::*;
+use super::linked_agent;
 use super::membership::with_port;
-use super::node_link;
+use super::passing::Interface;
 use super::pool::Pool;
-use super::service::{Answers, Interface, Service, hold_pause};
-use super::wire::{self, CallError, Head};
+use super::service::{Answers, Service, hold_pause};
+use super::wire::{self, CallError};
 use encamp_client::servers::{Answer, Credentials, Servers, ServersError};
 use encamp_host::ids;
 use encamp_http::duplex;
@@ -25,8 +28,8 @@ use encamp_model::{
     Allocation, CsiClaimRequest, CsiClaimed, CsiRelease, DrainStrategy, IdentityRequest, Node, NodeEvent, NodeStatus,
     PreviousDisk, SecretString, ServiceRegistration, SignedIdentity,
 };
-use encamp_server::endpoints::node_auth::NodeProof;
 use encamp_server::error::ErrorKind;
+use encamp_server::nodes::node_auth::NodeProof;
 
 /// The port of the internal protocol where an address names none.
 pub const RPC_PORT: u16 = 4647;
@@ -110,7 +113,7 @@ impl Remote {
         })?;
         tracing::debug!(target: "nomad.client", %server, "a server can send requests to this node");
         let io = duplex::join(duplex::reader(response.into_body()), writer);
-        node_link::serve(io, agent.clone(), || self.first().is_some_and(|first| first != server)).await;
+        linked_agent::serve(io, agent.clone(), || self.first().is_some_and(|first| first != server)).await;
         Ok(())
     }
 

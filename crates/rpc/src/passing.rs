@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::{HeaderName, HeaderValue, Request, Response, StatusCode, Uri, Version, header};
+use futures_util::future::BoxFuture;
 use tokio::io::AsyncWrite;
 
 use super::wire::FORWARDED;
@@ -24,6 +25,12 @@ const WEBSOCKET: HeaderName = HeaderName::from_static("x-encamp-websocket");
 const YES: HeaderValue = HeaderValue::from_static("1");
 /// How long the caller of a websocket that has ended has to end its side.
 const CLOSE_WAIT: Duration = Duration::from_secs(2);
+
+/// Requests of the HTTP interface that came over the RPC port.
+pub trait Interface: Send + Sync + 'static {
+    /// One request.
+    fn answer(&self, request: Request<Body>) -> BoxFuture<'static, Response<Body>>;
+}
 
 /// The websocket of a request that was passed on: where the client's bytes go when the answer opens it.
 pub(crate) struct Pending {

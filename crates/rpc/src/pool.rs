@@ -14,8 +14,8 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
-use super::calls::Call;
-use super::proof::Prover;
+use super::call::Call;
+use super::prover::Prover;
 use super::tls::{CallTls, CallTlsSettings};
 use super::wire::{self, CallError};
 use encamp_raft::ServerId;

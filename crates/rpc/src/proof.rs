@@ -12,13 +12,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use ring::hmac;
 use tokio::sync::watch;
 
-use super::calls::{Call, calls};
+use super::calls::Vouch;
 use super::pool::Pool;
-use super::service::{Answers, Service};
-use encamp_host::ids;
 use encamp_raft::ServerId;
 use encamp_server::Error;
 
@@ -30,58 +27,6 @@ const ASKED: (usize, usize) = (4, 64);
 const REMEMBERED: usize = 8;
 /// Servers that are remembered.
 const SERVERS: usize = 1024;
-
-/// The key with which a server proves its identity, generated at every start.
-pub struct Prover {
-    id: ServerId,
-    key: hmac::Key,
-}
-
-impl Prover {
-    /// For a server. `None`: the system has no randomness.
-    pub fn new(id: ServerId) -> Option<Prover> {
-        let mut secret = [0u8; 32];
-        ids::secret(&mut secret).ok()?;
-        Some(Prover { id, key: hmac::Key::new(hmac::HMAC_SHA256, &secret) })
-    }
-
-    /// The server.
-    pub fn id(&self) -> ServerId {
-        self.id
-    }
-
-    /// The text for another server.
-    pub(crate) fn text_for(&self, to: ServerId) -> String {
-        let tag = hmac::sign(&self.key, to.to_string().as_bytes());
-        tag.as_ref().iter().map(|b| format!("{b:02x}")).collect()
-    }
-
-    /// Whether a text was made for that server.
-    fn made(&self, to: ServerId, text: &str) -> bool {
-        let hex = |i: usize| text.get(i..i + 2).and_then(|d| u8::from_str_radix(d, 16).ok());
-        let bytes: Option<Vec<u8>> = (0..text.len()).step_by(2).map(hex).collect();
-        bytes.is_some_and(|b| hmac::verify(&self.key, to.to_string().as_bytes(), &b).is_ok())
-    }
-}
-
-calls! {
-    /// Whether a text that came to a server is that of the server that is asked.
-    Vouch = "Server.Vouch" [ANYWHERE, REPEATABLE] -> bool {
-        /// The receiving server.
-        id: ServerId,
-        /// The calling server.
-        by: ServerId,
-        /// The text.
-        text: String,
-    }
-}
-
-impl Answers<Vouch> for Service {
-    async fn carry_out(&self, call: Vouch) -> Result<bool, Error> {
-        let own = self.pool().prover();
-        Ok(own.is_some_and(|own| own.id() == call.id && own.made(call.by, &call.text)))
-    }
-}
 
 /// A question in flight: whether the text is right, once that is known.
 type Asked = watch::Receiver<Option<bool>>;
@@ -174,24 +119,6 @@ impl Confirmed {
                 known.remove(0);
             }
             known.push(text);
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_text_is_good_for_one_receiver_and_one_start() {
-        let id = |n: u8| -> ServerId { format!("00000000-0000-0000-0000-0000000000{n:02}").parse().expect("an ID") };
-        let one = Prover::new(id(1)).expect("randomness");
-        let again = Prover::new(id(1)).expect("randomness");
-        let text = one.text_for(id(2));
-        assert!(one.made(id(2), &text));
-        assert!(!one.made(id(3), &text) && !again.made(id(2), &text));
-        for wrong in ["", "0", "zz", "é", &text[2..], &format!("{text}00")] {
-            assert!(!one.made(id(2), wrong), "{wrong}");
         }
     }
 }

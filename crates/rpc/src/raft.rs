@@ -3,41 +3,16 @@
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use serde::{Deserialize, Serialize};
 
-use super::calls::{Call, Caller, RunWorkerCall, Stand};
+use super::calls::{Envelope, RunWorkerCall, Stand};
 use super::gossip::Gossip;
 use super::pool::Pool;
 use super::service::{Answers, Service};
 use super::wire::CallError;
 use encamp_raft::{Answer, Message, Peer, Pending, ServerId, Transport, TransportError};
 use encamp_server::Error;
-use encamp_server::handle::Others;
+use encamp_server::other_servers::OtherServers;
 use encamp_server::pipeline::worker_calls::{Outcome, WorkerCall};
-
-/// A message, and for whom it is: another server may have taken over its address.
-#[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Envelope {
-    to: ServerId,
-    message: Message,
-    /// The sender, as stated in the header.
-    #[serde(skip)]
-    from: ServerId,
-}
-
-impl Call for Envelope {
-    const METHOD: &'static str = "Raft.Message";
-    const ANYWHERE: bool = true;
-    /// Entries of the log.
-    const SECRETS: bool = true;
-    type Result = Answer;
-
-    fn called_by(&mut self, caller: &Caller) -> Result<(), Error> {
-        let from = caller.head.server.as_ref().map(|(id, _)| *id);
-        self.from = from.ok_or_else(|| Error::denied("the message does not identify the sending server"))?;
-        Ok(())
-    }
-}
 
 impl Answers<Envelope> for Service {
     async fn carry_out(&self, call: Envelope) -> Result<Answer, Error> {
@@ -81,7 +56,7 @@ impl Transport for RaftTransport {
 }
 
 /// The calls of a server to others.
-impl Others for RaftTransport {
+impl OtherServers for RaftTransport {
     fn stand<'a>(&'a self, to: ServerId, peer: &'a Peer) -> BoxFuture<'a, Result<(), TransportError>> {
         Box::pin(async move {
             let address = self.gossip.address_of(to).unwrap_or_else(|| peer.address.clone());

@@ -1,4 +1,4 @@
-//! Which callers may make which call, with how long a message: the one table. [`super::service`] consults it before it
+//! Which callers may make which call, with how long a message: the one table. [`super::port`] consults it before it
 //! reads a message.
 //!
 //! | | |
@@ -9,57 +9,8 @@
 //! cluster |
 //! | longest | The largest message, in bytes |
 
+use super::call::{Call, Proof, Role, Rule, Ruled};
 use super::calls::*;
-use super::gossip_keys::ChangeKeys;
-use super::proof::Vouch;
-use super::raft::Envelope;
-use encamp_server::Error;
-
-/// The role in a certificate: `<role>.<region>.nomad`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Role {
-    /// A server.
-    Server,
-    /// A node.
-    Client,
-}
-
-impl Role {
-    /// The name that certificates of the role have in a region.
-    pub fn name(self, region: &str) -> String {
-        let role = match self {
-            Role::Server => "server",
-            Role::Client => "client",
-        };
-        format!("{role}.{region}.nomad")
-    }
-}
-
-/// The required proof in the header of a message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Proof {
-    /// Nothing.
-    Nothing,
-    /// That a node calls: its ID and its secret. Callers that a server does not know may send little.
-    Node,
-    /// A node that may not be known yet: the longest message is for everybody.
-    NewNode,
-    /// That a server of the cluster calls.
-    Member,
-}
-
-/// The rule of a call.
-#[derive(Debug, Clone, Copy)]
-pub struct Rule {
-    /// The call.
-    pub method: &'static str,
-    /// Roles of certificates that may make it.
-    pub roles: &'static [Role],
-    /// The required proof in its header.
-    pub proof: Proof,
-    /// Its longest message, in bytes.
-    pub longest: usize,
-}
 
 const SERVERS: &[Role] = &[Role::Server];
 const AGENTS: &[Role] = &[Role::Server, Role::Client];
@@ -75,13 +26,6 @@ pub(crate) const LONGEST_OF_STRANGERS: usize = 64 << 10;
 const SHORT: usize = 64 << 10;
 /// Entries of the log and plans: what is committed as one entry has to fit.
 const LONGEST: usize = super::wire::MAX_MESSAGE;
-
-/// A call with its rule. Every [`Call`] has one: the table below is the only place that
-/// implements it.
-pub trait Ruled {
-    /// Who may make the call, and with how long a message.
-    const RULE: Rule;
-}
 
 /// The table: hands every call with its rule (roles, proof, longest message) to a macro.
 macro_rules! with_calls {
@@ -142,21 +86,6 @@ pub fn of(method: &str) -> Option<&'static Rule> {
 /// The methods of all calls.
 pub fn methods() -> impl Iterator<Item = &'static str> {
     RULES.iter().map(|r| r.method)
-}
-
-impl Rule {
-    /// Refuses certificates that do not name one of the roles in a region.
-    ///
-    /// # Errors
-    /// 403, with the names (`docs/spec/http-api.md §11`).
-    pub(crate) fn check_names(&self, region: &str, names: &[String]) -> Result<(), Error> {
-        let expected: Vec<String> = self.roles.iter().map(|r| r.name(region)).collect();
-        if names.iter().any(|n| expected.contains(n)) {
-            return Ok(());
-        }
-        let text = format!("invalid certificate: {} not in expected {}", names.join(", "), expected.join(", "));
-        Err(Error::denied(text))
-    }
 }
 
 #[cfg(test)]

@@ -2,12 +2,6 @@
 
 use std::fmt::Display;
 
-use crate::evals::broker::BrokerError;
-use crate::jobs::dispatch::DispatchError;
-use crate::jobs::periodic::PeriodicError;
-use crate::nodes::heartbeat::{NOT_LEADER, NotLeader};
-use crate::pipeline::error::PipelineError;
-use crate::pipeline::plan_queue::{DISABLED, PlanQueueDisabled};
 use encamp_model::outcome::NO_LEADER;
 use encamp_ops::Refusal;
 use encamp_ops::codec::CodecError;
@@ -272,36 +266,6 @@ impl From<Refusal> for Error {
     }
 }
 
-impl From<NotLeader> for Error {
-    fn from(_: NotLeader) -> Error {
-        Error::new(ErrorKind::NotLeader, NOT_LEADER)
-    }
-}
-
-impl From<PlanQueueDisabled> for Error {
-    fn from(_: PlanQueueDisabled) -> Error {
-        Error::new(ErrorKind::PlanQueueDisabled, DISABLED)
-    }
-}
-
-impl From<BrokerError> for Error {
-    fn from(e: BrokerError) -> Error {
-        Error::internal(e.to_string())
-    }
-}
-
-impl From<DispatchError> for Error {
-    fn from(e: DispatchError) -> Error {
-        Error::internal(e.to_string())
-    }
-}
-
-impl From<PeriodicError> for Error {
-    fn from(e: PeriodicError) -> Error {
-        Error::internal(e.to_string())
-    }
-}
-
 impl From<MembershipError> for Error {
     fn from(e: MembershipError) -> Error {
         Error::internal(e.to_string())
@@ -311,29 +275,6 @@ impl From<MembershipError> for Error {
 impl From<CodecError> for Error {
     fn from(e: CodecError) -> Error {
         Error::internal(e.to_string())
-    }
-}
-
-impl From<PipelineError> for Error {
-    fn from(e: PipelineError) -> Error {
-        match e {
-            PipelineError::Call(e) => e,
-            PipelineError::Refused(e) => e.into(),
-            PipelineError::QueueDisabled(e) => e.into(),
-            PipelineError::Broker(e) => e.into(),
-            PipelineError::Late { .. }
-            | PipelineError::JobVersionGone { .. }
-            | PipelineError::EvalExists
-            | PipelineError::EvalGone
-            | PipelineError::EvalNotBlocked
-            | PipelineError::Flushed
-            | PipelineError::Dropped
-            | PipelineError::Stopping
-            | PipelineError::NoResult
-            | PipelineError::UnknownCoreJob(_)
-            | PipelineError::Scheduler(_)
-            | PipelineError::Panicked => Error::internal(e.to_string()),
-        }
     }
 }
 

@@ -1,13 +1,14 @@
 //! The server: from an API write to a committed allocation (`docs/spec/server.md`).
 //!
-//! - [`handle`]: a running server ([`Server`]), and the single write path. [`settings`], [`error`]. [`endpoints`]: the
-//!   calls it serves, with the rules for writes.
+//! - [`server_state`]: what every part reads. [`leading`]: consensus with the single write path, and the leader's queues;
+//!   [`other_servers`]: calls to the others. [`server`]: a running server ([`Server`]). [`settings`], [`error`].
+//! - [`endpoints`]: the calls it serves, with the rules for writes.
 //! - [`fsm`]: applies the operations of the log (`encamp_ops`) to the store. Consensus and durability are in
 //!   `encamp_raft`.
 //! - [`storage`]: the store of a running server, its snapshots, and change notifications.
 //! - [`evals`]: waiting evaluations. [`pipeline`]: the path from an evaluation to a committed plan.
-//! - [`leadership`]: the leader's other duties, and cluster membership. [`nodes`]: heartbeats, and the consequences of
-//!   node changes. [`jobs`]: child jobs, deployments. [`var_locks`]: expiry of variable locks.
+//! - [`leadership`]: the leader's other duties, and cluster membership. [`nodes`]: the calls of nodes, heartbeats, and
+//!   the consequences of node changes. [`jobs`]: child jobs, deployments. [`var_locks`]: expiry of variable locks.
 //! - [`rollout_preview`]: predicts deployments with all of this, without a cluster.
 //! - [`keyring`]: root keys, encryption and signatures.
 //!
@@ -25,19 +26,22 @@ pub mod endpoints;
 pub mod error;
 pub mod evals;
 pub mod fsm;
-pub mod handle;
 pub mod jobs;
 pub mod keyring;
 pub mod leadership;
+pub mod leading;
 pub mod nodes;
+pub mod other_servers;
 pub mod pipeline;
 pub mod rollout_preview;
+pub mod server;
+pub mod server_state;
 pub mod settings;
 pub mod storage;
 pub(crate) mod var_locks;
 
 pub use error::Error;
-pub use handle::Server;
+pub use server::Server;
 
 #[cfg(test)]
 mod deterministic;

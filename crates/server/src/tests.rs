@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use crate::endpoints::{identity, node_rpc, operator};
-use crate::handle::Server;
+use crate::Server;
+use crate::endpoints::{identity, operator};
+use crate::nodes::node_rpc;
 use crate::settings::Settings;
 use crate::storage::store::Store;
 use encamp_host::ids;

@@ -4,10 +4,11 @@
 //! - [`State`]: the tables. Cloning is O(1); [`Snapshot`] is such a clone, shared and read only.
 //! - [`store`]: everything a server stores ([`StateStore`]): the state plus evaluations, summaries, policies and the
 //!   rest.
-//! - [`allocs`]: the allocations ([`AllocsById`]).
+//! - `alloc_tables`: the tables of allocations ([`AllocsById`]). `allocs`: reads and writes of them.
 //! - [`Id`]: IDs and names as keys. [`IdHash`]: the hash of IDs.
 //! - [`index`]: the nodes as schedulers list them ([`NodeIndex`]).
-//! - [`node`]: a node with its capacity, ports and the allocations on it ([`NodeEntry`]).
+//! - [`node`]: a node with its capacity, ports and the allocations on it ([`NodeEntry`]). [`node_info`]: its fixed facts
+//!   ([`NodeInfo`]).
 //! - [`usage`]: what allocations count for ([`AllocUsage`]) and what is used on a node ([`NodeUsage`]).
 //! - [`NodeSummary`]: the numbers of a node that decide about most placements. [`ports`]: port lists and port sets.
 //!
@@ -17,11 +18,13 @@
 
 #![warn(missing_docs)]
 
-pub mod allocs;
+mod alloc_tables;
+mod allocs;
 mod hash;
 mod id;
 pub mod index;
 pub mod node;
+pub mod node_info;
 pub mod ports;
 mod remove;
 mod slots;
@@ -30,11 +33,12 @@ mod summary;
 mod tables;
 pub mod usage;
 
-pub use allocs::AllocsById;
+pub use alloc_tables::AllocsById;
 pub use hash::IdHash;
 pub use id::Id;
 pub use index::{NodeIndex, Verdicts};
-pub use node::{DEFAULT_NETWORK, NodeEntry, NodeInfo};
+pub use node::NodeEntry;
+pub use node_info::{DEFAULT_NETWORK, NodeInfo};
 pub use store::{StateStore, StoreSnapshot, Table};
 pub use summary::NodeSummary;
 pub use tables::{JobEntry, Snapshot, State};

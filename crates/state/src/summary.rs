@@ -17,7 +17,7 @@ pub struct NodeSummary {
     ports: usize,
     /// Whether CPU, memory and disk decide alone about what asks for nothing but those and ports.
     amounts_decide: bool,
-    /// [`NodeInfo::class_holds`](super::node::NodeInfo::class_holds).
+    /// [`NodeInfo::class_holds`](super::node_info::NodeInfo::class_holds).
     class_holds: bool,
 }
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use imbl::shared_ptr::DefaultSharedPtr;
 use imbl::{GenericHashMap, OrdMap, OrdSet, Vector};
 
-use super::allocs::Allocs;
+use super::alloc_tables::Allocs;
 use super::hash::IdHash;
 use super::id::Id;
 use super::index::{NodeIndex, client_version};

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::node::NodeInfo;
+use super::node_info::NodeInfo;
 use super::ports::{MAX_PORT, PortSet};
 use encamp_model::{
     AllocatedResources, AllocatedTaskResources, Allocation, ClientStatus, DesiredStatus, LifecycleHook, NetworkResource,

@@ -9,7 +9,8 @@ use encamp_model::{
     DriverInfo, NetworkResource, Node, NodeDiskResources, NodeEligibility, NodeMemoryResources, NodeNetworkResource,
     NodeProcessorResources, NodeResources, NodeStatus, Topology, with_secrets,
 };
-use encamp_rpc::rules::{Proof, RULES, Role, Rule};
+use encamp_rpc::call::{Proof, Role, Rule};
+use encamp_rpc::rules::RULES;
 use serde_json::{Value as Json, json};
 
 use crate::agent::{Reply, bootstrap, call_as, wait_for};

@@ -15,8 +15,8 @@ use encamp_model::{DrainStrategy, Node, NodeEligibility, VariableEncrypted};
 use encamp_server::endpoints::variables::{self, Items as PlainItems};
 use encamp_server::endpoints::{node, scale};
 use encamp_server::error::ErrorKind;
-use encamp_server::leadership::loops::drain::set::{DrainRequest, set_drain};
 use encamp_server::leadership::peers::KnownServer;
+use encamp_server::nodes::drain::{DrainRequest, set_drain};
 use encamp_server::{Error, Server};
 use encamp_state::Snapshot;
 

@@ -9,7 +9,6 @@ use encamp_state::{StateStore, Table};
 
 use super::cache::{Cache, Stamp};
 use super::{Access, Caller, Denied, LEADER};
-use crate::endpoints::node_auth::is_revoked as is_revoked_identity;
 use crate::fsm::node::is_revoked;
 use crate::keyring::Keyring;
 use crate::keyring::claims::Claims;
@@ -87,7 +86,7 @@ impl Resolver {
         }
         if !claims.nomad_node_id.is_empty() {
             let node = store.state().node(&claims.nomad_node_id).ok_or(Denied::Unknown)?;
-            if is_revoked_identity(store, &claims) || is_revoked(store, &node.node) {
+            if claims.is_revoked(store) || is_revoked(store, &node.node) {
                 return Err(Denied::Unknown);
             }
             return Ok(Access::new(Caller::Node(node.node.id.clone()), self.nothing.clone()));

@@ -5,8 +5,8 @@
 use std::sync::Arc;
 
 use super::{ask_controller, ask_node, attaches, done, external_node_id};
-use crate::Server;
 use crate::error::Error;
+use crate::leading::Leading;
 use encamp_host::ids;
 use encamp_model::*;
 use encamp_ops::{CsiClaimChange, Operation};
@@ -74,7 +74,7 @@ fn detach(store: &StateStore, volume: &CsiVolume, claim: &CsiVolumeClaim) -> Ste
 /// # Errors
 /// A step failed: the claim stays as far as it is, and can be released again.
 pub(crate) async fn free(
-    server: &Server,
+    server: &Leading,
     key: &(String, String),
     alloc_id: &str,
     node_detached: bool,
@@ -123,7 +123,7 @@ pub(crate) fn stored(volume: &CsiVolume, alloc_id: &str) -> Option<CsiVolumeClai
     })
 }
 
-async fn unmount(server: &Server, volume: &Arc<CsiVolume>, claim: &CsiVolumeClaim) -> Result<(), Error> {
+async fn unmount(server: &Leading, volume: &Arc<CsiVolume>, claim: &CsiVolumeClaim) -> Result<(), Error> {
     let operation = CsiOperation::Unmount { volume: Box::new(CsiVolume::clone(volume)), claim: claim.clone() };
     match ask_node(server, &claim.node_id, &volume.plugin_id, operation).await {
         Err(e) if e.not_found() => Ok(()),
@@ -136,7 +136,7 @@ async fn unmount(server: &Server, volume: &Arc<CsiVolume>, claim: &CsiVolumeClai
 /// # Errors
 /// There is no leader, or the volume is gone.
 pub(crate) async fn write(
-    server: &Server,
+    server: &Leading,
     key: &(String, String),
     alloc_id: &str,
     state: CsiClaimState,

@@ -8,7 +8,7 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use super::release;
-use crate::Server;
+use crate::leading::Leading;
 use encamp_model::*;
 use encamp_state::{StateStore, Table};
 
@@ -46,7 +46,7 @@ impl Retry {
 }
 
 /// Watches the volumes as long as this server leads.
-pub(crate) async fn run(server: Server) {
+pub(crate) async fn run(server: Leading) {
     let (mut seen, mut waits) = ([0; 3], BTreeMap::<(String, String), Retry>::new());
     let mut running: JoinSet<((String, String), bool)> = JoinSet::new();
     let mut busy: Vec<(String, String)> = Vec::new();
@@ -92,7 +92,7 @@ pub(crate) async fn run(server: Server) {
 }
 
 /// Releases claims of one volume, one after the other. Returns whether all were freed.
-async fn release_all(server: Server, key: (String, String), allocs: Vec<String>) -> ((String, String), bool) {
+async fn release_all(server: Leading, key: (String, String), allocs: Vec<String>) -> ((String, String), bool) {
     let _lock = server.csi().lock(&key.0, &key.1).await;
     let mut freed = true;
     for alloc in allocs {

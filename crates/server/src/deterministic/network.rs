@@ -12,8 +12,9 @@ use tokio::sync::oneshot;
 use super::sim::Sim;
 use crate::Server;
 use crate::error::Error;
-use crate::handle::Others;
-use crate::pipeline::worker_calls::{self, Outcome, WorkerCall};
+use crate::other_servers::OtherServers;
+use crate::pipeline::call_leader;
+use crate::pipeline::worker_calls::{Outcome, WorkerCall};
 use encamp_model::random::Random;
 use encamp_ops::codec;
 use encamp_raft::{Message, Peer, Pending, ServerId, Transport, TransportError};
@@ -298,7 +299,7 @@ impl Transport for Line {
     }
 }
 
-impl Others for Line {
+impl OtherServers for Line {
     fn stand<'a>(&'a self, to: ServerId, _: &'a Peer) -> BoxFuture<'a, Result<(), TransportError>> {
         let end = self.0.clone();
         Box::pin(async move {
@@ -326,7 +327,7 @@ impl Others for Line {
             let work = |server: Server| -> BoxFuture<'static, Result<Vec<u8>, Error>> {
                 Box::pin(async move {
                     let call: WorkerCall = codec::decode(&bytes)?;
-                    let outcome = worker_calls::handle(&server, call).await?;
+                    let outcome = call_leader::handle(&server, call).await?;
                     Ok(codec::encode(&outcome)?)
                 })
             };

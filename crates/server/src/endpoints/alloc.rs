@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::job_reads;
-use crate::Server;
 use crate::error::Error;
+use crate::leading::Leading;
 use encamp_host::ids;
 use encamp_model::responses::*;
 use encamp_model::*;
@@ -15,7 +15,7 @@ use encamp_ops::Operation;
 /// # Errors
 /// 404: the allocation does not exist.
 pub async fn stop(
-    server: &Server,
+    server: &Leading,
     id: &str,
     no_shutdown_delay: bool,
     reschedule: bool,

@@ -3,9 +3,9 @@
 
 use std::sync::Arc;
 
-use crate::Server;
 use crate::error::Error;
 use crate::jobs::rollout::{self, Cause, Failure};
+use crate::leading::Leading;
 use encamp_host::ids;
 use encamp_model::responses::*;
 use encamp_model::*;
@@ -42,7 +42,7 @@ fn answer(eval_id: String, index: u64) -> DeploymentUpdateResponse {
 ///
 /// # Errors
 /// The deployment does not exist, or is terminal.
-pub async fn pause(server: &Server, id: &str, pause: bool) -> Result<DeploymentUpdateResponse, Error> {
+pub async fn pause(server: &Leading, id: &str, pause: bool) -> Result<DeploymentUpdateResponse, Error> {
     server.wait_ready().await?;
     let verb = if pause { "pause" } else { "resume" };
     let t = target(&server.snapshot(), id, &format!("can't {verb} terminal deployment"))?;
@@ -68,7 +68,7 @@ fn failure(store: &StateStore, t: &Target, cause: Cause, roll_back: bool) -> Fai
 ///
 /// # Errors
 /// The deployment does not exist, or is terminal.
-pub async fn fail(server: &Server, id: &str) -> Result<DeploymentUpdateResponse, Error> {
+pub async fn fail(server: &Leading, id: &str) -> Result<DeploymentUpdateResponse, Error> {
     server.wait_ready().await?;
     let store = server.snapshot();
     let t = target(&store, id, "can't fail terminal deployment")?;
@@ -86,7 +86,7 @@ pub async fn fail(server: &Server, id: &str) -> Result<DeploymentUpdateResponse,
 /// # Errors
 /// The deployment does not exist or is terminal, or canaries are not healthy.
 pub async fn promote(
-    server: &Server,
+    server: &Leading,
     id: &str,
     groups: Option<Vec<String>>,
 ) -> Result<DeploymentUpdateResponse, Error> {
@@ -104,7 +104,7 @@ pub async fn promote(
 ///
 /// # Errors
 /// The deployment does not exist, or is terminal.
-pub async fn unblock(server: &Server, id: &str) -> Result<DeploymentUpdateResponse, Error> {
+pub async fn unblock(server: &Leading, id: &str) -> Result<DeploymentUpdateResponse, Error> {
     server.wait_ready().await?;
     target(&server.snapshot(), id, "can't unblock terminal deployment")?;
     Ok(DeploymentUpdateResponse::default())
@@ -115,7 +115,7 @@ pub async fn unblock(server: &Server, id: &str) -> Result<DeploymentUpdateRespon
 /// # Errors
 /// See `docs/spec/server.md §13.7`.
 pub async fn set_health(
-    server: &Server,
+    server: &Leading,
     id: &str,
     healthy: Vec<String>,
     unhealthy: Vec<String>,

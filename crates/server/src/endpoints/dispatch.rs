@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use super::job::check_accepting;
-use crate::Server;
 use crate::error::Error;
 use crate::jobs::dispatch::{self, DispatchRequest};
+use crate::leading::Leading;
 use encamp_host::ids;
 use encamp_model::responses::*;
 use encamp_ops::{JobRegister, Operation, Reply};
@@ -15,7 +15,7 @@ use encamp_ops::{JobRegister, Operation, Reply};
 /// # Errors
 /// Texts of `docs/spec/server.md §15`.
 pub async fn dispatch(
-    server: &Server,
+    server: &Leading,
     namespace: &str,
     id: &str,
     request: &DispatchRequest,

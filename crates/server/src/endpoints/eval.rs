@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use crate::Server;
 use crate::error::Error;
+use crate::leading::Leading;
 use encamp_model::requests::*;
 use encamp_model::responses::*;
 use encamp_model::*;
@@ -94,7 +94,7 @@ pub fn check_delete(request: &EvalDeleteRequest) -> Result<(), Error> {
 ///
 /// # Errors
 /// 500: the broker is enabled.
-pub(crate) fn check_paused(server: &Server) -> Result<(), Error> {
+pub(crate) fn check_paused(server: &Leading) -> Result<(), Error> {
     let paused = server.snapshot().state().scheduler_config.as_ref().is_some_and(|c| c.pause_eval_broker);
     if paused && !server.queues().broker().enabled() {
         Ok(())
@@ -107,7 +107,7 @@ pub(crate) fn check_paused(server: &Server) -> Result<(), Error> {
 ///
 /// # Errors
 /// An evaluation does not exist or is still needed, or the broker is enabled.
-pub async fn delete(server: &Server, evals: Vec<String>) -> Result<EvalDeleteResponse, Error> {
+pub async fn delete(server: &Leading, evals: Vec<String>) -> Result<EvalDeleteResponse, Error> {
     server.wait_ready().await?;
     check_paused(server)?;
     let store = server.snapshot();
@@ -126,7 +126,7 @@ pub async fn delete(server: &Server, evals: Vec<String>) -> Result<EvalDeleteRes
 ///
 /// # Errors
 /// The broker is enabled, or there is no leader; deletions already written stay.
-pub async fn delete_found(server: &Server, found: &[Arc<Evaluation>]) -> Result<EvalDeleteResponse, Error> {
+pub async fn delete_found(server: &Leading, found: &[Arc<Evaluation>]) -> Result<EvalDeleteResponse, Error> {
     server.wait_ready().await?;
     check_paused(server)?;
     let store = server.snapshot();

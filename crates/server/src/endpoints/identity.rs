@@ -1,4 +1,4 @@
-//! Identity tokens of tasks and nodes (`docs/spec/http-api.md §10`).
+//! Identity tokens of tasks, and introduction tokens of nodes (`docs/spec/http-api.md §10`).
 //!
 //! A signature takes about a millisecond, and most tasks never use their default identity. A plan therefore only
 //! records the key ([`Allocation::signing_key_id`]); the token is signed when the node requests it. It is always the
@@ -7,46 +7,29 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::node_auth::{self, NodeProof, authenticate};
-use super::node_rpc::MOST_IDENTITIES;
-use crate::Server;
 use crate::error::Error;
-use crate::keyring::claims::{AUDIENCE, Claims, DEFAULT, Issue, fixed_id};
+use crate::keyring::claims::{AUDIENCE, DEFAULT, Issue, fixed_id};
 use crate::keyring::{KEY_WAIT, Keyring};
-use crate::settings::{Enforcement, Settings};
+use crate::leading::Leading;
+use crate::nodes::node_auth::{NodeProof, authenticate};
+use crate::server_state::ServerState;
+use crate::settings::Settings;
 use encamp_host::ids;
 use encamp_host::threads;
 use encamp_model::*;
 use encamp_state::StateStore;
 
+/// Maximum number of requested identities in one call.
+const MOST_IDENTITIES: usize = 1_000;
 /// How far the clocks of two leaders may be apart for introductions after a revocation, in nanoseconds.
 const CLOCKS_APART: i64 = 30 * SECOND;
-
-/// The new identity of a node, if the one that it holds is no valid one, or does not last: token and key ID. `None` as
-/// well while there is no signing key.
-pub(super) fn of_node(server: &Server, node: &Node, held: &str) -> Option<(SecretString, String)> {
-    let (now, settings, store) = (ids::now(), server.settings(), server.snapshot());
-    let lasts = |c: &Claims| {
-        c.is_of_node(node, &settings.region) && !c.outdated(node, now) && !node_auth::is_revoked(&store, c)
-    };
-    if server.keyring().verified_node(held, now).is_some_and(|c| lasts(&c)) {
-        return None;
-    }
-    // The clock of this leader may be behind that of the one that revoked an earlier identity.
-    let now = store.node_revocation(&node.id).map_or(now, |r| now.max(r.revoked_at.saturating_add(SECOND)));
-    let ttl = store.state().node_pool(&node.node_pool).map_or(0, |p| p.node_identity_ttl);
-    let ttl = if ttl > 0 { ttl } else { super::pool::IDENTITY_TTL };
-    let issue = Issue { region: &settings.region, issuer: &settings.oidc_issuer, at: now };
-    let (jwt, key) = server.keyring().sign(&issue.node(node, ttl, ids::uuid())).ok()?;
-    Some((jwt.into(), key))
-}
 
 /// A token with which the leader reads the usage of allocations of a namespace from the agents of their nodes
 /// (`docs/spec/server.md §2.2`). `ttl` is in nanoseconds.
 ///
 /// # Errors
 /// There is no signing key, or the agent is stopping.
-pub async fn for_usage(server: &Server, namespace: &str, ttl: i64) -> Result<SecretString, Error> {
+pub async fn for_usage(server: &ServerState, namespace: &str, ttl: i64) -> Result<SecretString, Error> {
     let settings = server.settings();
     let issue = Issue { region: &settings.region, issuer: &settings.oidc_issuer, at: ids::now() };
     let (claims, keyring) = (issue.leader(namespace, ttl, ids::uuid()), server.keyring().clone());
@@ -59,7 +42,7 @@ pub async fn for_usage(server: &Server, namespace: &str, ttl: i64) -> Result<Sec
 ///
 /// # Errors
 /// The node pool cannot contain nodes, the TTL is negative, or there is no signing key.
-pub async fn introduce(server: &Server, name: &str, pool: &str, ttl: i64) -> Result<String, Error> {
+pub async fn introduce(server: &Leading, name: &str, pool: &str, ttl: i64) -> Result<String, Error> {
     server.wait_ready().await?;
     let pool = if pool.is_empty() { "default" } else { pool };
     if pool == "all" || !super::pool::is_name(pool) {
@@ -81,51 +64,11 @@ pub async fn introduce(server: &Server, name: &str, pool: &str, ttl: i64) -> Res
 
 /// Waits until the second of the latest revocation has passed: tokens of that second are refused. The leader that wrote
 /// it may have had another clock.
-async fn outlast_revocations(server: &Server) {
+async fn outlast_revocations(server: &ServerState) {
     let latest = server.snapshot().node_revocations().map(|r| r.revoked_at).max().unwrap_or_default();
     let (now, next) = (ids::now(), (latest.div_euclid(SECOND) + 1).saturating_mul(SECOND));
     if now < next && next - now <= CLOCKS_APART {
         tokio::time::sleep(Duration::from_nanos(u64::try_from(next - now).unwrap_or_default())).await;
-    }
-}
-
-/// Checks whether a node whose identity was revoked may register with another secret: it has an introduction token that
-/// was issued after the revocation, whatever the servers require of other nodes.
-///
-/// # Errors
-/// It has none.
-pub(super) fn check_new_introduction(
-    server: &Server,
-    node: &Node,
-    token: &str,
-    revocation: &NodeRevocation,
-) -> Result<(), Error> {
-    let claims = server.keyring().verified(token, ids::now());
-    if claims.is_some_and(|c| c.introduces(node) && revocation.precedes(c.iat)) {
-        return Ok(());
-    }
-    server.metrics().count("nomad.client.introduction_violation_num", 1, &[]);
-    let (node_id, node_pool) = (node.id.as_str(), node.node_pool.as_str());
-    tracing::warn!(target: "nomad.client", node_id, node_pool, "registration of a revoked node without a new introduction token");
-    Err(Error::node_revoked())
-}
-
-/// Checks whether an unknown node may register: it has a valid introduction token, or does not need one.
-///
-/// # Errors
-/// An introduction token is required, and the node has none.
-pub(super) fn check_introduction(server: &Server, node: &Node, token: &str) -> Result<(), Error> {
-    let enforcement = server.settings().introduction.enforcement;
-    let introduced = || server.keyring().verified(token, ids::now()).is_some_and(|c| c.introduces(node));
-    if enforcement == Enforcement::None || introduced() {
-        return Ok(());
-    }
-    server.metrics().count("nomad.client.introduction_violation_num", 1, &[]);
-    let (node_id, node_pool) = (node.id.as_str(), node.node_pool.as_str());
-    tracing::warn!(target: "nomad.client", node_id, node_pool, "node registration without introduction token");
-    match enforcement {
-        Enforcement::Strict => Err(Error::permission_denied()),
-        Enforcement::None | Enforcement::Warn => Ok(()),
     }
 }
 
@@ -134,7 +77,7 @@ pub(super) fn check_introduction(server: &Server, node: &Node, token: &str) -> R
 /// # Errors
 /// The node is unknown, its proof is wrong, or there is no signing key.
 pub async fn sign(
-    server: &Server,
+    server: &ServerState,
     node_id: &str,
     proof: &NodeProof,
     wanted: Vec<IdentityRequest>,

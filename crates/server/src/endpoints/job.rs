@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::Server;
 use crate::error::{Error, ErrorKind};
+use crate::leading::Leading;
+use crate::server_state::ServerState;
 use encamp_host::ids;
 use encamp_jobspec::admission::validate::add_warning;
 use encamp_jobspec::admission::validate::source_size_warning;
@@ -38,7 +39,7 @@ pub struct Target<'a> {
 }
 
 /// The cluster data needed by admission.
-pub(crate) fn admission_context(server: &Server, store: &StateStore) -> ServerContext {
+pub(crate) fn admission_context(server: &ServerState, store: &StateStore) -> ServerContext {
     let state = store.state();
     ServerContext {
         namespaces: state.namespaces().map(|n| n.as_ref().clone()).collect(),
@@ -59,7 +60,7 @@ pub(crate) fn check_accepting(store: &StateStore, exempt: bool) -> Result<(), Er
     if rejects && !exempt { Err(Error::denied(REJECTED)) } else { Ok(()) }
 }
 
-fn options(server: &Server, target: Target<'_>, region: &str, namespace: &str) -> ConvertOptions {
+fn options(server: &ServerState, target: Target<'_>, region: &str, namespace: &str) -> ConvertOptions {
     let first = |a: &str, b: &str| [a, b].into_iter().find(|t| !t.is_empty()).map(String::from);
     ConvertOptions {
         region: server.settings().region.clone(),
@@ -69,7 +70,7 @@ fn options(server: &Server, target: Target<'_>, region: &str, namespace: &str) -
 }
 
 /// Jobs of other regions would have to be forwarded.
-fn check_region(server: &Server, job: &Job) -> Result<(), Error> {
+fn check_region(server: &ServerState, job: &Job) -> Result<(), Error> {
     let ours = job.multiregion.is_some() || job.region == server.settings().region;
     if ours { Ok(()) } else { Err(Error::internal("No path to region")) }
 }
@@ -107,7 +108,7 @@ fn kept_source(
 /// # Errors
 /// See `docs/spec/http-api.md §5.3`.
 pub async fn register(
-    server: &Server,
+    server: &Leading,
     request: JobRegisterRequest,
     target: Target<'_>,
     exempt: bool,
@@ -171,7 +172,7 @@ pub(super) struct Put {
 ///
 /// # Errors
 /// The state machine refused the operation, or there is no leader.
-pub(super) async fn put_job(server: &Server, put: Put, existing: Option<&Job>) -> Result<JobRegisterResponse, Error> {
+pub(super) async fn put_job(server: &Leading, put: Put, existing: Option<&Job>) -> Result<JobRegisterResponse, Error> {
     let Put { mut job, eval, submission, enforce_index, now } = put;
     let mut answer = JobRegisterResponse::default();
     if let Some(e) = &eval {
@@ -205,7 +206,7 @@ fn refused(e: AdmissionError) -> Error {
 /// # Errors
 /// See `docs/spec/http-api.md §5.3`.
 pub async fn plan(
-    server: &Server,
+    server: &Leading,
     request: JobPlanRequest,
     target: Target<'_>,
     permit: Permit<'_>,
@@ -245,7 +246,7 @@ pub async fn plan(
 /// # Errors
 /// 400: the job is missing.
 pub fn validate(
-    server: &Server,
+    server: &ServerState,
     request: JobValidateRequest,
     permit: Permit<'_>,
 ) -> Result<JobValidateResponse, Error> {

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::job::{Put, admission_context, put_job};
-use crate::Server;
 use crate::error::Error;
 use crate::leadership::loops::periodic::{self, Launched};
+use crate::leading::Leading;
 use encamp_host::ids;
 use encamp_jobspec::admission;
 use encamp_model::requests::*;
@@ -36,7 +36,7 @@ pub struct Stop {
 /// # Errors
 /// 400: the priority is invalid.
 pub async fn deregister(
-    server: &Server,
+    server: &Leading,
     namespace: &str,
     id: &str,
     stop: Stop,
@@ -90,7 +90,7 @@ fn to_force(store: &StateStore, job: &Job) -> BTreeMap<String, DesiredTransition
 /// # Errors
 /// Texts of `docs/spec/server.md §10`.
 pub async fn evaluate(
-    server: &Server,
+    server: &Leading,
     namespace: &str,
     id: &str,
     options: EvalOptions,
@@ -125,7 +125,7 @@ pub async fn evaluate(
 ///
 /// # Errors
 /// Texts of `docs/spec/server.md §14.4`.
-pub async fn force_periodic(server: &Server, namespace: &str, id: &str) -> Result<PeriodicForceResponse, Error> {
+pub async fn force_periodic(server: &Leading, namespace: &str, id: &str) -> Result<PeriodicForceResponse, Error> {
     let Launched { eval_id, index, .. } = periodic::force(server, namespace, id).await?;
     Ok(PeriodicForceResponse { eval_id, eval_create_index: index, index })
 }
@@ -144,7 +144,7 @@ fn version(store: &StateStore, namespace: &str, id: &str, number: u64) -> Result
 /// # Errors
 /// Texts of `docs/spec/http-api.md §5.3`.
 pub async fn revert(
-    server: &Server,
+    server: &Leading,
     namespace: &str,
     id: &str,
     request: &JobRevertRequest,
@@ -182,7 +182,7 @@ pub async fn revert(
 ///
 /// # Errors
 /// The job or the version does not exist.
-pub async fn set_stable(server: &Server, namespace: &str, request: &JobStabilityRequest) -> Result<u64, Error> {
+pub async fn set_stable(server: &Leading, namespace: &str, request: &JobStabilityRequest) -> Result<u64, Error> {
     server.wait_ready().await?;
     let id = &request.job_id;
     version(&server.snapshot(), namespace, id, request.job_version)?;
@@ -199,7 +199,7 @@ pub async fn set_stable(server: &Server, namespace: &str, request: &JobStability
 /// # Errors
 /// Texts of `docs/spec/http-api.md §5.3`.
 pub async fn tag(
-    server: &Server,
+    server: &Leading,
     namespace: &str,
     id: &str,
     name: &str,
@@ -230,7 +230,7 @@ pub async fn tag(
 ///
 /// # Errors
 /// No version has the tag.
-pub async fn untag(server: &Server, namespace: &str, id: &str, name: &str) -> Result<JobTagResponse, Error> {
+pub async fn untag(server: &Leading, namespace: &str, id: &str, name: &str) -> Result<JobTagResponse, Error> {
     let op = Operation::JobVersionTag { job: (namespace.into(), id.into()), name: name.into(), tag: None };
     let (index, _) = server.commit(op).await?;
     Ok(JobTagResponse { index, ..Default::default() })

@@ -1,35 +1,14 @@
-//! Creating, rotating and removing root keys (`docs/spec/http-api.md §5.15, §9`;
+//! Rotating and removing root keys (`docs/spec/http-api.md §5.15, §9`;
 //! `docs/spec/garbage-collection.md §11`).
 
-use std::sync::Arc;
-
-use crate::Server;
 use crate::error::Error;
-use crate::keyring::{KeyringError, new_key};
-use crate::leadership::gc;
+use crate::keyring::new_key;
+use crate::leadership::gc::core_job::CoreJob;
+use crate::leadership::gc::keys::in_use;
+use crate::leadership::gc::triggers::enqueue;
+use crate::leading::Leading;
 use encamp_model::{RootKey, RootKeyState};
 use encamp_ops::Operation;
-
-impl From<KeyringError> for Error {
-    fn from(e: KeyringError) -> Error {
-        Error::internal(e.to_string())
-    }
-}
-
-/// Creates the first key of a cluster, if it has none.
-///
-/// # Errors
-/// The key cannot be generated or written.
-pub(crate) async fn make_first(server: &Server) -> Result<(), Error> {
-    if server.snapshot().root_keys().next().is_some() {
-        return Ok(());
-    }
-    let key = new_key(RootKeyState::Active, 0).await?;
-    let id = key.meta.key_id.clone();
-    server.commit_shared(Arc::new(Operation::RootKeyUpsert { key, rekey: false })).await?;
-    tracing::info!(target: "nomad.core", key_id = id.as_str(), "initialized keyring");
-    Ok(())
-}
 
 /// How a new key replaces the active one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,7 +25,7 @@ pub enum Rotation {
 ///
 /// # Errors
 /// The key cannot be generated, or there is no leader.
-pub async fn rotate(server: &Server, rotation: Rotation) -> Result<(RootKey, u64), Error> {
+pub async fn rotate(server: &Leading, rotation: Rotation) -> Result<(RootKey, u64), Error> {
     server.wait_ready().await?;
     let key = match rotation {
         Rotation::At(time) => new_key(RootKeyState::Prepublished, time).await?,
@@ -55,7 +34,7 @@ pub async fn rotate(server: &Server, rotation: Rotation) -> Result<(RootKey, u64
     let meta = key.meta.clone();
     let (index, _) = server.commit(Operation::RootKeyUpsert { key, rekey: rotation == Rotation::Full }).await?;
     if rotation == Rotation::Full {
-        gc::enqueue(server, gc::CoreJob::Rekey);
+        enqueue(server, CoreJob::Rekey);
     }
     Ok((meta, index))
 }
@@ -65,14 +44,14 @@ pub async fn rotate(server: &Server, rotation: Rotation) -> Result<(RootKey, u64
 ///
 /// # Errors
 /// The key is active, unknown, or in use, or there is no leader.
-pub async fn delete(server: &Server, id: &str, force: bool) -> Result<u64, Error> {
+pub async fn delete(server: &Leading, id: &str, force: bool) -> Result<u64, Error> {
     server.wait_ready().await?;
     let snapshot = server.snapshot();
     let key = snapshot.root_key(id).ok_or_else(|| Error::internal("root key not found"))?;
     if key.meta.state == RootKeyState::Active {
         return Err(Error::internal("active root key cannot be deleted - call rotate first"));
     }
-    if !force && gc::keys::in_use(&snapshot, id) {
+    if !force && in_use(&snapshot, id) {
         return Err(Error::internal("root key in use, cannot delete"));
     }
     Ok(server.commit(Operation::RootKeyDelete { id: id.into(), force }).await?.0)

@@ -1,11 +1,13 @@
-//! The calls of operators (over HTTP) and of nodes: rules and texts, no HTTP types.
+//! The calls of operators (over HTTP) and of tasks: rules and texts, no HTTP types. The calls of nodes are in
+//! [`nodes`](crate::nodes).
 //!
 //! - [`job`]: registering, planning and validating jobs. [`job_changes`]: stopping, evaluating, launching, reverting
 //!   and tagging them. [`dispatch`], [`scale`]. [`job_reads`]: read calls.
 //! - [`eval`], [`alloc`], [`deployment`]: evaluations, allocations, deployments.
-//! - [`node_rpc`]: calls of node agents; [`identity`]: identity tokens of nodes and tasks.
-//!   [`previous_disk`]: disks that move between nodes.
+//! - [`identity`]: identity tokens of tasks, introduction tokens of nodes. [`previous_disk`]: disks that move between
+//!   nodes.
 //! - [`node`], [`pool`], [`namespace`], [`operator`], [`system`], [`service`], [`keyring`]: cluster operations.
+//!   [`forced_gc`]: a forced run of garbage collection that somebody waits for.
 //! - [`acl`]: policies, tokens, roles, auth methods. [`variables`]: variables and their locks. [`volume`]: host volumes.
 //!   [`csi`]: CSI volumes.
 //! - [`search`]: searching objects by the prefix of their IDs, or by a part of their names.
@@ -16,6 +18,7 @@ pub mod csi;
 pub mod deployment;
 pub mod dispatch;
 pub mod eval;
+pub mod forced_gc;
 pub mod identity;
 pub mod job;
 pub mod job_changes;
@@ -23,10 +26,6 @@ pub mod job_reads;
 pub mod keyring;
 pub mod namespace;
 pub mod node;
-pub mod node_auth;
-#[cfg(test)]
-mod node_auth_tests;
-pub mod node_rpc;
 pub mod operator;
 pub mod pool;
 pub mod previous_disk;

@@ -1,7 +1,7 @@
 //! Namespaces (`docs/spec/http-api.md §5.9`).
 
-use crate::Server;
 use crate::error::{Error, multi_error};
+use crate::leading::Leading;
 use encamp_model::*;
 use encamp_ops::Operation;
 
@@ -9,7 +9,7 @@ use encamp_ops::Operation;
 ///
 /// # Errors
 /// The name or description is invalid, or there is no leader.
-pub async fn upsert(server: &Server, mut ns: Namespace) -> Result<u64, Error> {
+pub async fn upsert(server: &Leading, mut ns: Namespace) -> Result<u64, Error> {
     server.wait_ready().await?;
     let mut wrong = Vec::new();
     if !super::is_name(&ns.name, &[]) {
@@ -29,7 +29,7 @@ pub async fn upsert(server: &Server, mut ns: Namespace) -> Result<u64, Error> {
 ///
 /// # Errors
 /// The namespace is the default one, unknown, or in use, or there is no leader.
-pub async fn delete(server: &Server, name: &str) -> Result<u64, Error> {
+pub async fn delete(server: &Leading, name: &str) -> Result<u64, Error> {
     server.wait_ready().await?;
     if name == "default" {
         return Err(Error::internal("can not delete default namespace"));

@@ -1,18 +1,19 @@
 //! Node operations for operators: eligibility, evaluation, removal (`docs/spec/server.md §9.6, §12.1`). For drains see
-//! [`set_drain`](crate::leadership::loops::drain::set::set_drain).
+//! [`set_drain`](crate::nodes::drain::set_drain).
 
 use std::sync::Arc;
 
-use super::node_rpc::NodeAnswer;
-use crate::Server;
 use crate::error::Error;
+use crate::leading::Leading;
+use crate::nodes::node_answer::NodeAnswer;
 use crate::nodes::node_evals::{IDENTITY_REVOKED, cluster_event};
 use crate::nodes::node_status;
+use crate::server_state::ServerState;
 use encamp_host::ids;
 use encamp_model::*;
 use encamp_ops::{NodeRevoke, Operation};
 
-fn node_of(server: &Server, id: &str) -> Result<Arc<Node>, Error> {
+fn node_of(server: &ServerState, id: &str) -> Result<Arc<Node>, Error> {
     let snapshot = server.snapshot();
     snapshot.state().node(id).map(|n| n.node.clone()).ok_or_else(Error::node_not_found)
 }
@@ -21,7 +22,7 @@ fn node_of(server: &Server, id: &str) -> Result<Arc<Node>, Error> {
 ///
 /// # Errors
 /// The eligibility is invalid, the node is unknown or draining, or there is no leader.
-pub async fn eligibility(server: &Server, id: &str, eligibility: NodeEligibility) -> Result<NodeAnswer, Error> {
+pub async fn eligibility(server: &Leading, id: &str, eligibility: NodeEligibility) -> Result<NodeAnswer, Error> {
     server.wait_ready().await?;
     if !eligibility.is_known() {
         return Err(Error::internal(format!("invalid scheduling eligibility {}", quoted(eligibility.as_str()))));
@@ -45,7 +46,7 @@ pub async fn eligibility(server: &Server, id: &str, eligibility: NodeEligibility
 ///
 /// # Errors
 /// The node is unknown, or there is no leader.
-pub async fn evaluate(server: &Server, id: &str) -> Result<NodeAnswer, Error> {
+pub async fn evaluate(server: &Leading, id: &str) -> Result<NodeAnswer, Error> {
     server.wait_ready().await?;
     let node = node_of(server, id)?;
     let made = node_status::evaluate(server, &node).await?;
@@ -59,7 +60,7 @@ pub async fn evaluate(server: &Server, id: &str) -> Result<NodeAnswer, Error> {
 ///
 /// # Errors
 /// The node is unknown, or there is no leader.
-pub async fn revoke_identity(server: &Server, id: &str) -> Result<NodeAnswer, Error> {
+pub async fn revoke_identity(server: &Leading, id: &str) -> Result<NodeAnswer, Error> {
     server.wait_ready().await?;
     node_of(server, id)?;
     let now = ids::now();
@@ -74,7 +75,7 @@ pub async fn revoke_identity(server: &Server, id: &str) -> Result<NodeAnswer, Er
 ///
 /// # Errors
 /// The node is unknown, or there is no leader.
-pub async fn purge(server: &Server, id: &str) -> Result<NodeAnswer, Error> {
+pub async fn purge(server: &Leading, id: &str) -> Result<NodeAnswer, Error> {
     server.wait_ready().await?;
     node_of(server, id)?;
     let changed = node_status::change(server, Operation::NodeDeregister { ids: vec![id.into()] }).await?;

@@ -3,6 +3,7 @@
 use crate::Server;
 use crate::error::Error;
 use crate::leadership::leader::evaluate_unless_paused;
+use crate::leading::Leading;
 use crate::storage::persist;
 use encamp_model::*;
 use encamp_ops::{Operation, Reply};
@@ -14,7 +15,7 @@ use encamp_raft::Member;
 /// # Errors
 /// The algorithm is unknown, or there is no leader.
 pub async fn set_scheduler_config(
-    server: &Server,
+    server: &Leading,
     config: SchedulerConfiguration,
     cas: Option<u64>,
 ) -> Result<(bool, u64), Error> {
@@ -34,7 +35,7 @@ pub async fn set_scheduler_config(
 ///
 /// # Errors
 /// There is no leader.
-pub async fn set_autopilot(server: &Server, config: AutopilotConfiguration, cas: Option<u64>) -> Result<bool, Error> {
+pub async fn set_autopilot(server: &Leading, config: AutopilotConfiguration, cas: Option<u64>) -> Result<bool, Error> {
     server.wait_ready().await?;
     let (_, reply) = server.commit(Operation::Autopilot { config, cas }).await?;
     Ok(reply != Reply::Written(false))
@@ -58,7 +59,7 @@ pub async fn restore(server: &Server, state: Vec<u8>) -> Result<u64, Error> {
 ///
 /// # Errors
 /// The peer is unknown, or it is the only voter.
-pub async fn remove_peer(server: &Server, id: &str) -> Result<(), Error> {
+pub async fn remove_peer(server: &Leading, id: &str) -> Result<(), Error> {
     server.wait_ready().await?;
     let members = server.consensus().configuration().servers;
     let Some(member) = members.iter().find(|m| m.id.to_string() == id) else {
@@ -80,7 +81,7 @@ pub struct Transfer {
 ///
 /// # Errors
 /// There is no or more than one name, the peer is unknown, or it cannot lead.
-pub async fn transfer_leadership(server: &Server, id: Option<&str>, address: Option<&str>) -> Result<Transfer, Error> {
+pub async fn transfer_leadership(server: &Leading, id: Option<&str>, address: Option<&str>) -> Result<Transfer, Error> {
     server.wait_ready().await?;
     match (id, address) {
         (None, None) => return Err(Error::bad("must specify id or address")),

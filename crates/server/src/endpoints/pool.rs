@@ -1,12 +1,10 @@
 //! Node pools (`docs/spec/http-api.md §5.8`).
 
-use crate::Server;
 use crate::error::{Error, multi_error};
+use crate::leading::Leading;
+use crate::nodes::node_identity::IDENTITY_TTL;
 use encamp_model::*;
 use encamp_ops::Operation;
-
-/// The default TTL of node identities in a node pool, in nanoseconds.
-pub const IDENTITY_TTL: i64 = 24 * HOUR;
 
 /// Whether a node pool is built in.
 pub(crate) fn built_in(name: &str) -> bool {
@@ -22,7 +20,7 @@ pub fn is_name(name: &str) -> bool {
 ///
 /// # Errors
 /// The node pool is built in, its name or description is invalid, or there is no leader.
-pub async fn upsert(server: &Server, mut pool: NodePool) -> Result<u64, Error> {
+pub async fn upsert(server: &Leading, mut pool: NodePool) -> Result<u64, Error> {
     server.wait_ready().await?;
     if pool.scheduler_configuration.is_some() {
         return Err(Error::internal("Feature \"Node Pools Governance\" is unlicensed"));
@@ -51,7 +49,7 @@ pub async fn upsert(server: &Server, mut pool: NodePool) -> Result<u64, Error> {
 ///
 /// # Errors
 /// The node pool is built in, unknown, or has nodes or non-terminal jobs, or there is no leader.
-pub async fn delete(server: &Server, name: &str) -> Result<u64, Error> {
+pub async fn delete(server: &Leading, name: &str) -> Result<u64, Error> {
     server.wait_ready().await?;
     if built_in(name) {
         return Err(Error::internal(format!("deleting node pool {} is not allowed", quoted(name))));

@@ -1,8 +1,8 @@
 //! The disk that an allocation takes over from another node (`docs/spec/client.md §9.3`).
 
-use super::node_auth::{NodeProof, authenticate};
-use crate::Server;
 use crate::error::Error;
+use crate::nodes::node_auth::{NodeProof, authenticate};
+use crate::server_state::ServerState;
 use encamp_model::*;
 use encamp_state::State;
 
@@ -11,7 +11,7 @@ use encamp_state::State;
 ///
 /// # Errors
 /// The node is unknown, or the proof is wrong.
-pub fn find(server: &Server, id: &str, proof: &NodeProof, alloc_id: &str) -> Result<Option<PreviousDisk>, Error> {
+pub fn find(server: &ServerState, id: &str, proof: &NodeProof, alloc_id: &str) -> Result<Option<PreviousDisk>, Error> {
     authenticate(server, id, proof)?;
     Ok(disk_elsewhere(server.snapshot().state(), id, alloc_id))
 }
@@ -41,7 +41,9 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::endpoints::{alloc, node, node_rpc};
+    use crate::Server;
+    use crate::endpoints::{alloc, node};
+    use crate::nodes::node_rpc;
     use crate::tests::{self, Dir, eventually, job, register, running};
     use encamp_host::ids;
 

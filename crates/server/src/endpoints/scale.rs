@@ -1,8 +1,8 @@
 //! Scaling of task groups (`docs/spec/server.md §16`).
 
 use super::job::{Put, check_accepting, put_job};
-use crate::Server;
 use crate::error::{Error, ErrorKind};
+use crate::leading::Leading;
 use encamp_host::ids;
 use encamp_jobspec::admission::check_modify_index;
 use encamp_model::requests::*;
@@ -73,7 +73,7 @@ fn check(store: &StateStore, job: &Job, group: &str, request: &ScalingRequest, m
 /// # Errors
 /// Texts of `docs/spec/server.md §16`.
 pub async fn scale(
-    server: &Server,
+    server: &Leading,
     namespace: &str,
     id: &str,
     request: ScalingRequest,

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
-use crate::Server;
 use crate::error::Error;
+use crate::leading::Leading;
 use encamp_model::*;
 use encamp_ops::Operation;
 
@@ -13,7 +13,7 @@ use encamp_ops::Operation;
 ///
 /// # Errors
 /// The registration is unknown, or there is no leader.
-pub async fn delete(server: &Server, namespace: &str, id: &str) -> Result<u64, Error> {
+pub async fn delete(server: &Leading, namespace: &str, id: &str) -> Result<u64, Error> {
     server.wait_ready().await?;
     if server.snapshot().service(namespace, id).is_none() {
         return Err(Error::internal("service registration not found"));

@@ -2,10 +2,13 @@
 
 use std::time::Duration;
 
+use super::forced_gc;
 use crate::Server;
 use crate::error::Error;
 use crate::leadership::gc::verdict::Thresholds;
 use crate::leadership::gc::{self, decide::View};
+use crate::leading::Leading;
+use crate::server_state::ServerState;
 use encamp_host::threads;
 use encamp_model::EvalStatus;
 use encamp_model::gc::{GcExplained, GcKind, GcPlan, GcReport};
@@ -16,18 +19,18 @@ use encamp_state::StateStore;
 ///
 /// # Errors
 /// There is no leader.
-pub async fn collect_garbage(server: &Server) -> Result<(), Error> {
+pub async fn collect_garbage(server: &Leading) -> Result<(), Error> {
     server.wait_ready().await?;
-    gc::force(server);
+    gc::triggers::force(server);
     Ok(())
 }
 
-/// Forces garbage collection and waits for the end of the run, at most [`gc::follow::LONGEST_WAIT`].
+/// Forces garbage collection and waits for the end of the run, at most [`forced_gc::LONGEST_WAIT`].
 ///
 /// # Errors
 /// The run failed or cannot start, its end was not seen in time, or the leader has changed.
 pub async fn collect_garbage_and_wait(server: &Server, wait: Duration) -> Result<GcReport, Error> {
-    gc::follow::force_and_wait(server, wait).await
+    forced_gc::force_and_wait(server, wait).await
 }
 
 /// What a run of garbage collection at `now` (Unix nanoseconds) would do on the current state: a forced one, or all
@@ -35,7 +38,12 @@ pub async fn collect_garbage_and_wait(server: &Server, wait: Duration) -> Result
 ///
 /// # Errors
 /// There is no leader.
-pub async fn plan_garbage_collection(server: &Server, forced: bool, now: i64, objects: usize) -> Result<GcPlan, Error> {
+pub async fn plan_garbage_collection(
+    server: &Leading,
+    forced: bool,
+    now: i64,
+    objects: usize,
+) -> Result<GcPlan, Error> {
     let (server, snapshot) = (server.clone(), server.snapshot());
     let plan = threads::unblock(move || gc::plan::plan(&view(&server, &snapshot, forced, now), objects)).await;
     plan.map_err(|e| Error::internal(e.to_string()))
@@ -46,7 +54,7 @@ pub async fn plan_garbage_collection(server: &Server, forced: bool, now: i64, ob
 /// # Errors
 /// The state cannot be read.
 pub async fn explain_garbage_collection(
-    server: &Server,
+    server: &Leading,
     namespace: &str,
     id: &str,
     now: i64,
@@ -60,7 +68,7 @@ pub async fn explain_garbage_collection(
     threads::unblock(explain).await.map_err(|e| Error::internal(e.to_string()))
 }
 
-fn view<'a>(server: &Server, store: &'a StateStore, forced: bool, now: i64) -> View<'a> {
+fn view<'a>(server: &ServerState, store: &'a StateStore, forced: bool, now: i64) -> View<'a> {
     let settings = server.settings();
     let configured = Thresholds::configured(&settings.gc, &settings.acl);
     let thresholds = if forced { configured.forced() } else { configured };
@@ -71,7 +79,7 @@ fn view<'a>(server: &Server, store: &'a StateStore, forced: bool, now: i64) -> V
 ///
 /// # Errors
 /// There is no leader.
-pub async fn reconcile_summaries(server: &Server) -> Result<u64, Error> {
+pub async fn reconcile_summaries(server: &Leading) -> Result<u64, Error> {
     server.wait_ready().await?;
     let snapshot = server.snapshot();
     let mut queued = Vec::new();

@@ -7,9 +7,10 @@ use std::sync::Arc;
 
 use zeroize::{Zeroize, Zeroizing};
 
-use crate::Server;
 use crate::error::{Error, ErrorKind, multi_error};
 use crate::keyring::KEY_WAIT;
+use crate::leading::Leading;
+use crate::server_state::ServerState;
 use encamp_host::ids;
 use encamp_model::*;
 use encamp_ops::{Operation, Reply, Sealed, VariableChange, VariableReply, VariableWrite};
@@ -60,19 +61,19 @@ impl Written {
 ///
 /// # Errors
 /// The key is not in the keyring, or the data is damaged.
-pub fn open(server: &Server, v: &VariableEncrypted) -> Result<Items, Error> {
+pub fn open(server: &ServerState, v: &VariableEncrypted) -> Result<Items, Error> {
     let plain = server.keyring().decrypt(&v.key_id, &v.data.0)?;
     // The error text of the decoder could reveal the content.
     serde_json::from_slice(&plain).map(Items).map_err(|_| Error::internal("the items of the variable are damaged"))
 }
 
-async fn seal(server: &Server, items: &Items) -> Result<Sealed, Error> {
+async fn seal(server: &ServerState, items: &Items) -> Result<Sealed, Error> {
     server.keyring().wait_active(KEY_WAIT).await;
     let plain = Zeroizing::new(serde_json::to_vec(&items.0).map_err(|e| Error::internal(e.to_string()))?);
     Ok(server.keyring().encrypt(&plain)?)
 }
 
-async fn commit(server: &Server, write: VariableWrite) -> Result<Written, Error> {
+async fn commit(server: &Leading, write: VariableWrite) -> Result<Written, Error> {
     match server.commit(Operation::Variable(Box::new(write))).await? {
         (index, Reply::Variable(reply)) => Ok(Written { index, reply }),
         _ => Err(Error::internal("unexpected answer to a write")),
@@ -85,7 +86,7 @@ async fn commit(server: &Server, write: VariableWrite) -> Result<Written, Error>
 /// # Errors
 /// 400: the request violates `docs/spec/http-api.md §8.2`. There is no key, or no leader.
 pub async fn put(
-    server: &Server,
+    server: &Leading,
     key: (String, String),
     items: Items,
     lock: Option<VariableLock>,
@@ -106,7 +107,7 @@ pub async fn put(
 ///
 /// # Errors
 /// There is no leader.
-pub async fn delete(server: &Server, key: (String, String), cas: Option<u64>) -> Result<Written, Error> {
+pub async fn delete(server: &Leading, key: (String, String), cas: Option<u64>) -> Result<Written, Error> {
     server.wait_ready().await?;
     let change = VariableChange::Delete;
     commit(server, VariableWrite { key, change, cas, lock_id: String::new(), now: ids::now() }).await
@@ -118,7 +119,7 @@ pub async fn delete(server: &Server, key: (String, String), cas: Option<u64>) ->
 /// # Errors
 /// 400: the request violates `docs/spec/http-api.md §8.2` or `§8.4`. There is no key, or no leader.
 pub async fn acquire(
-    server: &Server,
+    server: &Leading,
     key: (String, String),
     items: Items,
     lock: Option<VariableLock>,
@@ -142,7 +143,7 @@ pub async fn acquire(
 /// 400: the lock ID is missing, or there are items. 404: the variable does not exist. 500: the variable is not locked.
 /// There is no leader.
 pub async fn release(
-    server: &Server,
+    server: &Leading,
     key: (String, String),
     items: Items,
     lock: Option<VariableLock>,
@@ -167,7 +168,7 @@ pub async fn release(
 /// # Errors
 /// 404: the variable does not exist. 409: the lock has expired or has a different ID. 500: the lock ID is missing, or
 /// the variable is not locked. There is no leader.
-pub async fn renew(server: &Server, key: &(String, String), lock_id: &str) -> Result<Arc<VariableEncrypted>, Error> {
+pub async fn renew(server: &Leading, key: &(String, String), lock_id: &str) -> Result<Arc<VariableEncrypted>, Error> {
     server.wait_ready().await?;
     if lock_id.is_empty() {
         return Err(Error::internal(multi_error(&["missing lock ID"])));

@@ -7,9 +7,10 @@ mod check;
 
 use std::sync::Arc;
 
-use crate::Server;
 use crate::error::{Error, multi_error};
 use crate::fsm::refuse_used;
+use crate::leading::Leading;
+use crate::server_state::ServerState;
 use encamp_host::ids;
 use encamp_model::*;
 use encamp_ops::Operation;
@@ -43,7 +44,7 @@ pub struct Prepared {
 /// # Errors
 /// 500: the volume is not valid, or no node can hold it.
 pub async fn prepare(
-    server: &Server,
+    server: &Leading,
     namespace: &str,
     mut volume: HostVolume,
     origin: Origin,
@@ -176,7 +177,7 @@ fn stored(state: &State, id: &str) -> Result<Arc<HostVolume>, Error> {
 ///
 /// # Errors
 /// The name is in use on the node, the namespace does not exist, or there is no leader.
-pub async fn store(server: &Server, volume: HostVolume) -> Result<u64, Error> {
+pub async fn store(server: &Leading, volume: HostVolume) -> Result<u64, Error> {
     let op = Operation::HostVolumeRegister { volume: Arc::new(volume) };
     server.commit(op).await.map(|(index, _)| index)
 }
@@ -185,7 +186,7 @@ pub async fn store(server: &Server, volume: HostVolume) -> Result<u64, Error> {
 ///
 /// # Errors
 /// 500: the volume does not exist, or allocations use it.
-pub async fn deletable(server: &Server, id: &str) -> Result<Arc<HostVolume>, Error> {
+pub async fn deletable(server: &Leading, id: &str) -> Result<Arc<HostVolume>, Error> {
     server.wait_ready().await?;
     let snapshot = server.snapshot();
     let volume = stored(snapshot.state(), id)?;
@@ -194,7 +195,7 @@ pub async fn deletable(server: &Server, id: &str) -> Result<Arc<HostVolume>, Err
 }
 
 /// The node that reports a volume that no server knows: what an interrupted deletion by force leaves behind.
-pub fn reporting_node(server: &Server, id: &str) -> Option<String> {
+pub fn reporting_node(server: &ServerState, id: &str) -> Option<String> {
     let snapshot = server.snapshot();
     if snapshot.state().host_volume(id).is_some() {
         return None;
@@ -207,7 +208,7 @@ pub fn reporting_node(server: &Server, id: &str) -> Option<String> {
 ///
 /// # Errors
 /// Allocations use it, or there is no leader.
-pub async fn begin_deletion(server: &Server, volume: &HostVolume) -> Result<(), Error> {
+pub async fn begin_deletion(server: &Leading, volume: &HostVolume) -> Result<(), Error> {
     let marked = HostVolume { state: HostVolumeState::Deleted, modify_time: ids::now(), ..volume.clone() };
     store(server, marked).await.map(drop)
 }
@@ -216,7 +217,7 @@ pub async fn begin_deletion(server: &Server, volume: &HostVolume) -> Result<(), 
 ///
 /// # Errors
 /// There is no leader.
-pub async fn cancel_deletion(server: &Server, volume: &HostVolume) -> Result<(), Error> {
+pub async fn cancel_deletion(server: &Leading, volume: &HostVolume) -> Result<(), Error> {
     let state = match &volume.state {
         HostVolumeState::Unavailable => HostVolumeState::Unavailable,
         // It is ready again if its node reports it.
@@ -229,7 +230,7 @@ pub async fn cancel_deletion(server: &Server, volume: &HostVolume) -> Result<(),
 ///
 /// # Errors
 /// The volume does not exist, allocations use it, or there is no leader.
-pub async fn delete(server: &Server, id: &str) -> Result<u64, Error> {
+pub async fn delete(server: &Leading, id: &str) -> Result<u64, Error> {
     server.commit(Operation::HostVolumeDelete { id: id.into() }).await.map(|(index, _)| index)
 }
 
@@ -237,7 +238,7 @@ pub async fn delete(server: &Server, id: &str) -> Result<u64, Error> {
 ///
 /// # Errors
 /// 500: it does not exist.
-pub async fn claim(server: &Server, id: &str) -> Result<Arc<TaskGroupHostVolumeClaim>, Error> {
+pub async fn claim(server: &Leading, id: &str) -> Result<Arc<TaskGroupHostVolumeClaim>, Error> {
     server.wait_ready().await?;
     let snapshot = server.snapshot();
     let claim = snapshot.state().host_volume_claims().find(|c| c.id == id).cloned();
@@ -248,6 +249,6 @@ pub async fn claim(server: &Server, id: &str) -> Result<Arc<TaskGroupHostVolumeC
 ///
 /// # Errors
 /// It does not exist, or there is no leader.
-pub async fn delete_claim(server: &Server, id: &str) -> Result<u64, Error> {
+pub async fn delete_claim(server: &Leading, id: &str) -> Result<u64, Error> {
     server.commit(Operation::HostVolumeClaimDelete { id: id.into() }).await.map(|(index, _)| index)
 }

@@ -17,6 +17,7 @@ mod deployment;
 mod eval;
 mod job;
 mod keyring;
+mod limits;
 pub(crate) mod node;
 mod node_change;
 mod plan;
@@ -28,6 +29,7 @@ mod variable;
 mod volume;
 
 pub(crate) use csi_plugin::is_empty as is_empty_plugin;
+pub use limits::Limits;
 pub use txn::{Change, Txn, Unblock};
 pub use volume::{refuse_used, users};
 
@@ -37,19 +39,6 @@ use crate::storage::persist;
 use encamp_model::{Deployment, DeploymentStatus, Evaluation};
 use encamp_ops::{Operation, Refusal, Reply};
 use encamp_state::StateStore;
-
-/// Settings of the state machine; they must be equal on all servers.
-#[derive(Debug, Clone, Copy)]
-pub struct Limits {
-    /// `job_tracked_versions`: the number of retained untagged versions of a job.
-    pub tracked_versions: usize,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Limits { tracked_versions: 6 }
-    }
-}
 
 /// The result of an operation.
 #[derive(Debug)]

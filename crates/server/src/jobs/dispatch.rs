@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::error::Error;
 use encamp_model::{Bytes, EvalTrigger, Evaluation, Job, JobStatus, SECOND, quoted};
 
 /// The maximum payload size in bytes.
@@ -62,6 +63,12 @@ pub enum DispatchError {
         /// The highest priority of the cluster.
         most: i64,
     },
+}
+
+impl From<DispatchError> for Error {
+    fn from(e: DispatchError) -> Error {
+        Error::internal(e.to_string())
+    }
 }
 
 /// Validates a request and returns the job to copy. `job` is the job stored under the ID.

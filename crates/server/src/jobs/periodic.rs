@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
+use crate::error::Error;
 use encamp_model::{EvalTrigger, Evaluation, Job, JobStatus, SECOND, quoted};
 use encamp_state::StateStore;
 
@@ -68,6 +69,12 @@ pub enum PeriodicError {
         /// Its namespace.
         namespace: String,
     },
+}
+
+impl From<PeriodicError> for Error {
+    fn from(e: PeriodicError) -> Error {
+        Error::internal(e.to_string())
+    }
 }
 
 /// The periodic jobs and their next launches. A new tracker is disabled and tracks nothing. Times are Unix nanoseconds.

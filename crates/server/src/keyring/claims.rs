@@ -6,6 +6,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sha2::{Digest, Sha256};
 
 use encamp_model::*;
+use encamp_state::StateStore;
 
 /// The audience of identities for this cluster itself.
 pub(crate) const AUDIENCE: &str = "nomadproject.io";
@@ -202,6 +203,11 @@ impl Claims {
         let of_node = self.sub.split(':').next() == Some(INTRODUCTION);
         let named = self.nomad_node_name.is_empty() || self.nomad_node_name == node.name;
         of_node && self.aud.iter().any(|a| a == AUDIENCE) && named && self.nomad_node_pool == node.node_pool
+    }
+
+    /// Whether this identity was issued before that of its node was revoked.
+    pub(crate) fn is_revoked(&self, store: &StateStore) -> bool {
+        store.node_revocation(&self.nomad_node_id).is_some_and(|r| !r.precedes(self.iat))
     }
 
     /// The namespace in which the leader may read the usage of allocations, if these claims, from a verified token, are

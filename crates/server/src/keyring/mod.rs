@@ -22,6 +22,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use zeroize::Zeroizing;
 
+use crate::error::Error;
 use claims::Claims;
 use encamp_host::ids;
 use encamp_host::threads;
@@ -58,6 +59,12 @@ pub enum KeyringError {
     /// The claims are not a JSON object.
     #[error("claims can not be encoded")]
     Claims,
+}
+
+impl From<KeyringError> for Error {
+    fn from(e: KeyringError) -> Error {
+        Error::internal(e.to_string())
+    }
 }
 
 /// The public part of a root key.

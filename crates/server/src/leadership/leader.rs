@@ -8,15 +8,17 @@ use futures_util::future::join_all;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 
-use crate::endpoints::keyring;
+use crate::csi::watcher;
 use crate::error::Error;
 use crate::evals::broker::CANCEL_BATCH;
 use crate::evals::eval_lifecycle;
 use crate::evals::reapers;
-use crate::handle::Server;
-use crate::leadership::gc;
+use crate::keyring::new_key;
+use crate::leadership::gc::triggers::start_tickers;
+use crate::leading::Leading;
 use crate::nodes::heartbeat::expired::ExpiredNodes;
 use crate::nodes::node_status;
+use crate::pipeline::workers::Workers;
 use encamp_host::ids;
 use encamp_model::*;
 use encamp_ops::Operation;
@@ -35,7 +37,7 @@ const PLANS_WAIT: Duration = Duration::from_secs(10);
 pub(crate) type Restore = (Bytes, oneshot::Sender<Result<u64, Error>>);
 
 /// Follows leader elections until the server stops.
-pub async fn follow(server: Server, mut restores: mpsc::Receiver<Restore>) {
+pub(crate) async fn follow(server: Leading, workers: Arc<Workers>, mut restores: mpsc::Receiver<Restore>) {
     let mut leadership = server.consensus().leadership();
     let mut tasks: Option<JoinSet<()>> = None;
     let mut term = 0;
@@ -46,24 +48,24 @@ pub async fn follow(server: Server, mut restores: mpsc::Receiver<Restore>) {
         };
         if tasks.is_some() && (!leads || now_term != term) {
             tasks = None;
-            revoke(&server);
+            revoke(&server, &workers);
         }
         if let Some(why) = failed.as_ref().filter(|_| !server.queues().stopping()) {
             tracing::error!(target: "nomad.raft", error = why.as_str(), "consensus has stopped");
         }
         if server.queues().stopping() || failed.is_some() {
-            revoke(&server);
+            revoke(&server, &workers);
             return;
         }
         if leads && tasks.is_none() {
-            match establish(&server).await {
+            match establish(&server, &workers).await {
                 Ok(started) => {
                     tracing::info!(target: "nomad", "cluster leadership acquired");
                     (tasks, term) = (Some(started), now_term);
                 }
                 Err(e) => {
                     tracing::error!(target: "nomad", error = e.message.as_str(), "failed to establish leadership");
-                    revoke(&server);
+                    revoke(&server, &workers);
                     tokio::time::sleep(RETRY).await;
                     continue;
                 }
@@ -72,13 +74,13 @@ pub async fn follow(server: Server, mut restores: mpsc::Receiver<Restore>) {
         tokio::select! {
             biased;
             changed = leadership.changed() => if changed.is_err() {
-                revoke(&server);
+                revoke(&server, &workers);
                 return;
             },
             Some((state, answer)) = restores.recv() => {
                 // The queues contain evaluations of the old state; they are filled again from the new state.
                 tasks = None;
-                revoke(&server);
+                revoke(&server, &workers);
                 // The requester may be gone.
                 let _ = answer.send(restore(&server, state).await);
             }
@@ -87,7 +89,7 @@ pub async fn follow(server: Server, mut restores: mpsc::Receiver<Restore>) {
 }
 
 /// Replaces the state as soon as no plan for the old state is in flight.
-async fn restore(server: &Server, state: Bytes) -> Result<u64, Error> {
+async fn restore(server: &Leading, state: Bytes) -> Result<u64, Error> {
     let no_plans_in_flight = async {
         while !server.queues().no_plans_in_flight() {
             tokio::time::sleep(Duration::from_millis(5)).await;
@@ -102,12 +104,12 @@ async fn restore(server: &Server, state: Bytes) -> Result<u64, Error> {
 }
 
 /// Establishes leadership (`docs/spec/server.md §2.2`).
-async fn establish(server: &Server) -> Result<JoinSet<()>, Error> {
+async fn establish(server: &Leading, workers: &Workers) -> Result<JoinSet<()>, Error> {
     let _timer = server.metrics().timer("nomad.leader.establish_leadership");
     let barrier = server.metrics().timer("nomad.leader.barrier");
     server.commit_shared(Arc::new(Operation::Barrier)).await?;
     drop(barrier);
-    server.pause_workers(true);
+    workers.pause(true);
     let store = server.snapshot();
     if store.autopilot().is_none() {
         let config = AutopilotConfiguration::default();
@@ -132,15 +134,15 @@ async fn establish(server: &Server) -> Result<JoinSet<()>, Error> {
     tasks.spawn(duplicate_reaper(server.clone()));
     tasks.spawn(cancelable_reaper(server.clone()));
     tasks.spawn(unblock_failed(server.clone()));
-    tasks.spawn(crate::csi::watcher::run(server.clone()));
-    gc::start_tickers(server, &mut tasks);
+    tasks.spawn(watcher::run(server.clone()));
+    start_tickers(server, &mut tasks);
     crate::leadership::metrics::start(server, &mut tasks);
     crate::leadership::loops::start(server, &mut tasks).await?;
     Ok(tasks)
 }
 
 /// Revokes leadership (`docs/spec/server.md §2.3`).
-fn revoke(server: &Server) {
+fn revoke(server: &Leading, workers: &Workers) {
     let _timer = server.metrics().timer("nomad.leader.revoke_leadership");
     server.set_ready(false);
     server.queues().set_planning(false);
@@ -148,12 +150,12 @@ fn revoke(server: &Server) {
     server.queues().locks().stop();
     server.queues().heartbeats().stop();
     server.queues().periodic().set_enabled(false);
-    server.pause_workers(false);
+    workers.pause(false);
 }
 
 /// Enables or disables the broker and the tracker of blocked evaluations according to the scheduler configuration, and
 /// fills the broker from the store when it becomes enabled (`docs/spec/server.md §2.2` steps 7 and 9, `§2.4`).
-pub(crate) fn evaluate_unless_paused(server: &Server) {
+pub(crate) fn evaluate_unless_paused(server: &Leading) {
     let paused = server.snapshot().state().scheduler_config.as_ref().is_some_and(|c| c.pause_eval_broker);
     let was = server.queues().broker().enabled();
     server.queues().set_evaluating(!paused);
@@ -167,21 +169,32 @@ pub(crate) fn evaluate_unless_paused(server: &Server) {
 }
 
 /// Creates the first root key of a new cluster (`docs/spec/server.md §2.2` step 12).
-async fn first_key(server: Server) {
-    while let Err(e) = keyring::make_first(&server).await {
+async fn first_key(server: Leading) {
+    while let Err(e) = make_first_key(&server).await {
         tracing::error!(target: "nomad", error = e.message.as_str(), "failed to initialize the keyring");
         tokio::time::sleep(RETRY).await;
     }
 }
 
-fn start_heartbeats(server: &Server) {
+async fn make_first_key(server: &Leading) -> Result<(), Error> {
+    if server.snapshot().root_keys().next().is_some() {
+        return Ok(());
+    }
+    let key = new_key(RootKeyState::Active, 0).await?;
+    let id = key.meta.key_id.clone();
+    server.commit_shared(Arc::new(Operation::RootKeyUpsert { key, rekey: false })).await?;
+    tracing::info!(target: "nomad.core", key_id = id.as_str(), "initialized keyring");
+    Ok(())
+}
+
+fn start_heartbeats(server: &Leading) {
     let store = server.snapshot();
     let alive = store.state().nodes().filter(|n| n.node.status != NodeStatus::Down).map(|n| n.node.id.as_str());
     server.queues().heartbeats().start(alive, ids::now());
 }
 
 /// Drives the timers of the queues and the missed heartbeats of nodes.
-async fn ticker(server: Server) {
+async fn ticker(server: Leading) {
     let mut every = tokio::time::interval(TICK);
     every.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     let mut expired = ExpiredNodes::default();
@@ -200,7 +213,7 @@ async fn ticker(server: Server) {
 }
 
 /// Fails evaluations that reached the delivery limit (`docs/spec/server.md §5.1`).
-async fn failed_reaper(server: Server) {
+async fn failed_reaper(server: Leading) {
     loop {
         let delivery = {
             let mut broker = server.queues().broker();
@@ -226,7 +239,7 @@ async fn failed_reaper(server: Server) {
 }
 
 /// Cancels duplicate blocked evaluations (`docs/spec/server.md §5.2`).
-async fn duplicate_reaper(server: Server) {
+async fn duplicate_reaper(server: Leading) {
     loop {
         tokio::time::sleep(LOOK).await;
         let duplicates = server.queues().blocked().take_duplicates();
@@ -243,7 +256,7 @@ async fn duplicate_reaper(server: Server) {
 
 /// Load shedding (`docs/spec/server.md §5.3`): cancels evaluations that were superseded by newer ones, in large
 /// batches.
-async fn cancelable_reaper(server: Server) {
+async fn cancelable_reaper(server: Leading) {
     let interval = duration::of_nanos(reapers::REAP_INTERVAL);
     let mut every = tokio::time::interval(interval);
     every.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -284,7 +297,7 @@ async fn cancelable_reaper(server: Server) {
 }
 
 /// Retries evaluations whose plans were rejected too often (`docs/spec/server.md §8.4`).
-async fn unblock_failed(server: Server) {
+async fn unblock_failed(server: Leading) {
     let mut every = tokio::time::interval(duration::of_nanos(crate::evals::blocked::FAILED_UNBLOCK_INTERVAL));
     every.tick().await;
     loop {

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use tokio::task::JoinSet;
 
-use crate::handle::Server;
+use crate::leading::Leading;
+use crate::server_state::ServerState;
 use encamp_host::ids;
 use encamp_model::{JobStatus, SECOND};
 use encamp_raft::Role;
@@ -13,7 +14,7 @@ use encamp_raft::Role;
 const EVERY: Duration = Duration::from_secs(1);
 
 /// Starts updating the gauges.
-pub fn start(server: &Server, tasks: &mut JoinSet<()>) {
+pub fn start(server: &Leading, tasks: &mut JoinSet<()>) {
     let server = server.clone();
     tasks.spawn(async move {
         let mut every = tokio::time::interval(EVERY);
@@ -25,7 +26,7 @@ pub fn start(server: &Server, tasks: &mut JoinSet<()>) {
 }
 
 /// Records the progress of Raft on this server, as leader or follower, until the server stops.
-pub(crate) async fn of_consensus(server: Server) {
+pub(crate) async fn of_consensus(server: Leading) {
     let mut every = tokio::time::interval(EVERY);
     every.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     let mut leadership = server.consensus().leadership();
@@ -59,7 +60,7 @@ pub(crate) async fn of_consensus(server: Server) {
 }
 
 /// Updates the gauges.
-pub fn refresh(server: &Server) {
+pub fn refresh(server: &Leading) {
     broker(server);
     blocked(server);
     let m = server.metrics();
@@ -72,7 +73,7 @@ pub fn refresh(server: &Server) {
     jobs(server);
 }
 
-fn broker(server: &Server) {
+fn broker(server: &Leading) {
     let m = server.metrics();
     let broker = server.queues().broker();
     let stats = broker.stats();
@@ -98,7 +99,7 @@ fn broker(server: &Server) {
     }
 }
 
-fn blocked(server: &Server) {
+fn blocked(server: &Leading) {
     let m = server.metrics();
     let stats = server.queues().blocked().stats();
     m.gauge("nomad.blocked_evals.total_blocked", stats.blocked as f64, &[]);
@@ -120,7 +121,7 @@ fn blocked(server: &Server) {
     }
 }
 
-fn jobs(server: &Server) {
+fn jobs(server: &ServerState) {
     let m = server.metrics();
     let store = server.snapshot();
     let (mut pending, mut running, mut dead) = (0u64, 0u64, 0u64);

@@ -15,7 +15,7 @@ use crate::evals::broker::{Broker, BrokerError, Delivery, Finished};
 use crate::evals::eval_lifecycle;
 use crate::fsm::{Applied, Change};
 use crate::jobs::periodic::PeriodicTracker;
-use crate::leadership::gc;
+use crate::leadership::gc::runs::Runs;
 use crate::nodes::heartbeat::{HeartbeatSettings, Heartbeats};
 use crate::pipeline::error::PipelineError;
 use crate::pipeline::plan_queue::{PlanQueue, PlanQueueDisabled};
@@ -72,7 +72,7 @@ pub struct Queues {
     heartbeats: Mutex<Heartbeats>,
     periodic: Mutex<PeriodicTracker>,
     locks: Mutex<LockTimers>,
-    gc_runs: gc::follow::Runs,
+    gc_runs: Runs,
     /// Acks wake the reaper of cancelable evaluations.
     acked: Notify,
     /// Woken when the next launch of a periodic job changes.
@@ -94,7 +94,7 @@ impl Queues {
             heartbeats: Mutex::new(Heartbeats::new(heartbeat)),
             periodic: Mutex::new(PeriodicTracker::new()),
             locks: Mutex::default(),
-            gc_runs: gc::follow::Runs::default(),
+            gc_runs: Runs::default(),
             acked: Notify::new(),
             periodic_changed: Notify::new(),
             stopping: AtomicBool::new(false),
@@ -140,7 +140,7 @@ impl Queues {
     }
 
     /// The latest runs of garbage collection.
-    pub(crate) fn gc_runs(&self) -> &gc::follow::Runs {
+    pub(crate) fn gc_runs(&self) -> &Runs {
         &self.gc_runs
     }
 

@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
 use crate::error::Error;
-use crate::handle::Server;
+use crate::leading::Leading;
 use crate::nodes::node_evals::report_evals;
 use encamp_host::ids;
 use encamp_model::Allocation;
@@ -36,16 +36,16 @@ struct State {
     writing: bool,
 }
 
-/// The updates that wait to be written.
-#[derive(Default)]
-pub(crate) struct AllocUpdates(Mutex<State>);
+/// The updates that wait to be written; clones share them.
+#[derive(Clone, Default)]
+pub(crate) struct AllocUpdates(Arc<Mutex<State>>);
 
 impl AllocUpdates {
     /// Writes updates together with those of other nodes. Returns the index.
     ///
     /// # Errors
     /// There is no leader, or the state machine refused the operation.
-    pub(crate) async fn add(&self, server: &Server, allocs: Vec<Allocation>) -> Outcome {
+    pub(crate) async fn add(&self, server: &Leading, allocs: Vec<Allocation>) -> Outcome {
         let (sender, receiver) = oneshot::channel();
         let first = {
             let mut state = self.0.lock();
@@ -54,7 +54,7 @@ impl AllocUpdates {
             !std::mem::replace(&mut state.writing, true)
         };
         if first {
-            server.runtime().spawn(write(Writing { server: server.clone(), over: false }));
+            server.runtime().spawn(write(server.clone(), Writing { updates: self.clone(), over: false }));
         }
         receiver.await.unwrap_or_else(|_| Err(Error::no_leader()))
     }
@@ -62,14 +62,14 @@ impl AllocUpdates {
 
 /// The running writer. If it ends early, the waiting callers are notified.
 struct Writing {
-    server: Server,
+    updates: AllocUpdates,
     over: bool,
 }
 
 impl Writing {
     /// Takes the updates to write; `None` if there are none: the next update then starts another writer.
     fn take(&mut self) -> Option<Gathered> {
-        let mut state = self.server.alloc_updates().0.lock();
+        let mut state = self.updates.0.lock();
         if state.gathered.waiting.is_empty() {
             state.writing = false;
             self.over = true;
@@ -82,14 +82,13 @@ impl Writing {
 impl Drop for Writing {
     fn drop(&mut self) {
         if !self.over {
-            *self.server.alloc_updates().0.lock() = State::default();
+            *self.updates.0.lock() = State::default();
         }
     }
 }
 
 /// Writes until there are no more updates. Updates that arrive while an entry is being committed go into the next one.
-async fn write(mut writing: Writing) {
-    let server = writing.server.clone();
+async fn write(server: Leading, mut writing: Writing) {
     let mut gather = GATHER;
     loop {
         tokio::time::sleep(gather).await;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures_util::future::join_all;
 
 use crate::error::Error;
-use crate::handle::Server;
+use crate::leading::Leading;
 use crate::nodes::node_evals::{HEARTBEAT_MISSED, cluster_event, missed_heartbeat_status, node_evals, system_jobs};
 use encamp_host::ids;
 use encamp_model::*;
@@ -17,7 +17,7 @@ const TOGETHER: usize = 1000;
 
 /// Handles missed heartbeats of nodes (`docs/spec/server.md §9.2`). All changes are proposed together, so that they
 /// share log entries.
-pub(crate) async fn missed_heartbeats(server: Server, ids: Vec<String>) {
+pub(crate) async fn missed_heartbeats(server: Leading, ids: Vec<String>) {
     let _timer = server.metrics().timer("nomad.heartbeat.invalidate");
     let snapshot = server.snapshot();
     // Some nodes may have sent a heartbeat since their timers fired.
@@ -29,7 +29,7 @@ pub(crate) async fn missed_heartbeats(server: Server, ids: Vec<String>) {
     join_all(nodes.chunks(TOGETHER).map(|nodes| missed(&server, snapshot.state(), nodes))).await;
 }
 
-async fn missed(server: &Server, state: &State, nodes: &[Arc<Node>]) {
+async fn missed(server: &Leading, state: &State, nodes: &[Arc<Node>]) {
     let now = ids::now();
     let missed = |node: &Arc<Node>| {
         tracing::warn!(target: "nomad.heartbeat", node_id = node.id.as_str(), "node TTL expired");
@@ -77,7 +77,7 @@ impl Changed {
 ///
 /// # Errors
 /// The change was refused, or there is no leader.
-pub(crate) async fn change(server: &Server, change: Operation) -> Result<Changed, Error> {
+pub(crate) async fn change(server: &Leading, change: Operation) -> Result<Changed, Error> {
     let op = NodeChange { change, seed: ids::random(), now: ids::now() };
     let (index, reply) = server.commit_shared(Operation::NodeChange(Box::new(op)).into()).await?;
     let eval_ids = if let Reply::Evaluations(made) = reply { made } else { Vec::new() };
@@ -90,7 +90,7 @@ pub(crate) async fn change(server: &Server, change: Operation) -> Result<Changed
 /// # Errors
 /// The node does not exist, or there is no leader.
 pub(crate) async fn set_status(
-    server: &Server,
+    server: &Leading,
     node: &Node,
     status: NodeStatus,
     event: Option<NodeEvent>,
@@ -110,7 +110,7 @@ pub(crate) async fn set_status(
 ///
 /// # Errors
 /// There is no leader.
-pub(crate) async fn evaluate(server: &Server, node: &Node) -> Result<Changed, Error> {
+pub(crate) async fn evaluate(server: &Leading, node: &Node) -> Result<Changed, Error> {
     let snapshot = server.snapshot();
     let state = snapshot.state();
     let made = node_evals(state, &system_jobs(state), node, node.modify_index, ids::now(), &mut ids::uuid);

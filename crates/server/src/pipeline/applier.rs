@@ -8,9 +8,9 @@ use std::time::Duration;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use crate::fsm;
-use crate::handle::Server;
 use crate::keyring::KEY_WAIT;
 use crate::leadership::queues::{PendingPlan, PlanAnswer};
+use crate::leading::Leading;
 use crate::pipeline::error::PipelineError;
 use crate::pipeline::plan_codec;
 use crate::pipeline::rejection::{self, RejectionTracker};
@@ -37,7 +37,7 @@ type Ended = Option<u64>;
 
 /// The applier's state.
 pub(crate) struct Applier {
-    server: Server,
+    server: Leading,
     /// The optimistic state: the store with the in-flight plans applied.
     ahead: Option<StateStore>,
     /// When the optimistic state was taken from the store.
@@ -55,7 +55,7 @@ pub(crate) struct Applier {
 }
 
 impl Applier {
-    fn new(server: Server) -> Applier {
+    fn new(server: Leading) -> Applier {
         let tracker = RejectionTracker::new(server.settings().rejection);
         Applier {
             server,
@@ -72,7 +72,7 @@ impl Applier {
     }
 
     /// Runs the applier until the server stops.
-    pub(crate) fn run(server: Server) {
+    pub(crate) fn run(server: Leading) {
         let mut applier = Applier::new(server);
         while !applier.server.queues().stopping() {
             if let Some(pending) = applier.server.queues().next_plan(IDLE) {
@@ -347,7 +347,8 @@ mod tests {
     use tokio::sync::mpsc;
 
     use super::*;
-    use crate::endpoints::node_rpc;
+    use crate::Server;
+    use crate::nodes::node_rpc;
     use crate::tests::{Dir, job, node, put_job, start};
 
     const NODE: &str = "11111111-0000-4000-8000-000000000001";
@@ -390,7 +391,7 @@ mod tests {
     /// Submits plans behind other writes, so that they are in flight together and get higher indexes than the applier
     /// can predict.
     async fn submitted(server: &Server, plans: Vec<Plan>) -> Vec<Result<PlanAnswer, PipelineError>> {
-        let mut applier = Applier::new(server.clone());
+        let mut applier = Applier::new(Leading::clone(server));
         applier.catch_up(0).unwrap();
         let write = |n| Box::pin(maybe_done(put_job(server, job(&format!("other-{n}"), 1))));
         let mut writes: Vec<_> = (0..50).map(write).collect();

@@ -69,3 +69,26 @@ pub enum PipelineError {
     #[error("the scheduler panicked")]
     Panicked,
 }
+
+impl From<PipelineError> for Error {
+    fn from(e: PipelineError) -> Error {
+        match e {
+            PipelineError::Call(e) => e,
+            PipelineError::Refused(e) => e.into(),
+            PipelineError::QueueDisabled(e) => e.into(),
+            PipelineError::Broker(e) => e.into(),
+            PipelineError::Late { .. }
+            | PipelineError::JobVersionGone { .. }
+            | PipelineError::EvalExists
+            | PipelineError::EvalGone
+            | PipelineError::EvalNotBlocked
+            | PipelineError::Flushed
+            | PipelineError::Dropped
+            | PipelineError::Stopping
+            | PipelineError::NoResult
+            | PipelineError::UnknownCoreJob(_)
+            | PipelineError::Scheduler(_)
+            | PipelineError::Panicked => Error::internal(e.to_string()),
+        }
+    }
+}

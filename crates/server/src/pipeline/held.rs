@@ -4,11 +4,13 @@
 use std::sync::Arc;
 
 use crate::evals::broker::{Delivery, Finished, wait_index};
-use crate::handle::Server;
 use crate::leadership::queues::PlanAnswer;
+use crate::leading::Leading;
+use crate::pipeline::call_leader;
 use crate::pipeline::error::PipelineError;
 use crate::pipeline::plan_codec;
-use crate::pipeline::worker_calls::{self, Outcome, WorkerCall};
+use crate::pipeline::worker_calls::{Outcome, WorkerCall};
+use crate::server_state::ServerState;
 use encamp_host::ids;
 use encamp_host::threads::Instant;
 use encamp_model::*;
@@ -40,7 +42,7 @@ pub(super) trait Held {
 
 /// An evaluation from this server's broker.
 pub(super) struct Local<'a> {
-    pub server: &'a Server,
+    pub server: &'a Leading,
     pub delivery: Delivery,
 }
 
@@ -62,7 +64,7 @@ impl Held for Local<'_> {
         let started = Instant::now();
         let (id, token) = (&self.delivery.eval.id, &self.delivery.token);
         self.server.queues().broker().pause(id, token, ids::now())?;
-        let answer = worker_calls::submit(self.server, plan, snapshot_index);
+        let answer = call_leader::submit(self.server, plan, snapshot_index);
         let _ = self.server.queues().broker().resume(id, token, ids::now());
         self.server.metrics().time("nomad.plan.submit", started.elapsed(), &[]);
         answer
@@ -91,7 +93,7 @@ impl Held for Local<'_> {
     }
 }
 
-fn record_end(server: &Server, f: &Finished) {
+fn record_end(server: &ServerState, f: &Finished) {
     server.metrics().time("nomad.broker.process_time", duration::of_nanos(f.process), &labels(&f.eval));
     if let Some(response) = f.response {
         server.metrics().time("nomad.broker.response_time", duration::of_nanos(response), &labels(&f.eval));
@@ -111,7 +113,7 @@ pub(super) fn labels(eval: &Evaluation) -> [(&str, &str); 4] {
 
 /// An evaluation from the broker of the leader, which is another server.
 pub(super) struct Remote<'a> {
-    pub server: &'a Server,
+    pub server: &'a Leading,
     pub delivery: Delivery,
     /// As the leader named it.
     pub least_index: u64,
@@ -119,7 +121,7 @@ pub(super) struct Remote<'a> {
 
 impl Remote<'_> {
     fn call(&self, call: &WorkerCall) -> Result<Outcome, PipelineError> {
-        worker_calls::run(self.server, call)
+        call_leader::run(self.server, call)
     }
 
     /// ID of the evaluation, and its token.

@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::handle::Server;
 use crate::leadership::queues::PlanAnswer;
 use crate::pipeline::error::PipelineError;
 use encamp_model::*;
@@ -92,9 +91,9 @@ pub(crate) fn not_found(job: &Job) -> PipelineError {
 }
 
 /// Attaches the job to a plan that was sent without it.
-pub(crate) fn attach_job(server: &Server, plan: &mut Plan) -> Result<(), PipelineError> {
+pub(crate) fn attach_job(state: &State, plan: &mut Plan) -> Result<(), PipelineError> {
     let Some(job) = &plan.job else { return Ok(()) };
-    let job = planned_for(server.snapshot().state(), job).cloned().ok_or_else(|| not_found(job))?;
+    let job = planned_for(state, job).cloned().ok_or_else(|| not_found(job))?;
     for alloc in plan.node_allocation.values_mut().flatten().filter(|a| a.job.is_none()) {
         Arc::make_mut(alloc).job = Some(job.clone());
     }
@@ -149,7 +148,7 @@ mod tests {
         let plan = Plan { job: Some(old.clone()), node_allocation, ..Plan::default() };
         put_job(&server, job("web", 2)).await;
         let mut arrived = for_transfer(&plan);
-        attach_job(&server, &mut arrived).unwrap();
+        attach_job(server.snapshot().state(), &mut arrived).unwrap();
         let embedded = arrived.node_allocation["n"][0].job.as_ref().unwrap();
         assert_eq!((arrived.job.as_ref().unwrap().version, embedded.version), (0, 0));
         assert_eq!(embedded.task_groups, old.task_groups);

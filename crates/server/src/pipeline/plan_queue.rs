@@ -3,15 +3,21 @@
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
-use thiserror::Error;
+use crate::error::{Error, ErrorKind};
 
 /// The text of [`PlanQueueDisabled`].
-pub(crate) const DISABLED: &str = "plan queue is disabled";
+const DISABLED: &str = "plan queue is disabled";
 
 /// This server is not the leader.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{}", DISABLED)]
 pub struct PlanQueueDisabled;
+
+impl From<PlanQueueDisabled> for Error {
+    fn from(_: PlanQueueDisabled) -> Error {
+        Error::new(ErrorKind::PlanQueueDisabled, DISABLED)
+    }
+}
 
 #[derive(Debug)]
 struct Waiting<T> {

@@ -9,13 +9,16 @@ use std::time::Duration;
 use parking_lot::Mutex;
 
 use crate::evals::broker::Delivery;
-use crate::handle::Server;
-use crate::leadership::gc::{self, follow::Ended};
+use crate::leadership::gc::run;
+use crate::leadership::gc::runs::Ended;
 use crate::leadership::queues::PlanAnswer;
+use crate::leading::Leading;
+use crate::pipeline::call_leader;
 use crate::pipeline::error::PipelineError;
 use crate::pipeline::held::{Held, Local, Remote, labels};
 use crate::pipeline::planner::{PlannerBackend, WorkerPlanner};
-use crate::pipeline::worker_calls::{self, Outcome, WorkerCall};
+use crate::pipeline::worker_calls::{Outcome, WorkerCall};
+use crate::server_state::ServerState;
 use encamp_host::ids;
 use encamp_host::threads::{self, Instant};
 use encamp_model::*;
@@ -81,7 +84,7 @@ pub struct Worker {
 }
 
 /// Whether workers dequeue from this server's own broker.
-fn uses_own_broker(server: &Server) -> bool {
+fn uses_own_broker(server: &Leading) -> bool {
     server.consensus().leads() || server.consensus().stats().num_peers == 0
 }
 
@@ -90,7 +93,7 @@ impl Worker {
     ///
     /// # Errors
     /// The thread cannot be started.
-    pub fn start(server: Server, schedulers: Vec<JobType>) -> std::io::Result<Arc<Worker>> {
+    pub fn start(server: Leading, schedulers: Vec<JobType>) -> std::io::Result<Arc<Worker>> {
         let takes = schedulers.iter().filter(|s| **s != JobType::Core).cloned().collect();
         Self::start_taking(server, schedulers, takes)
     }
@@ -100,11 +103,11 @@ impl Worker {
     ///
     /// # Errors
     /// The thread cannot be started.
-    pub fn start_core(server: Server) -> std::io::Result<Arc<Worker>> {
+    pub fn start_core(server: Leading) -> std::io::Result<Arc<Worker>> {
         Self::start_taking(server, vec![JobType::Core], vec![JobType::Core])
     }
 
-    fn start_taking(server: Server, schedulers: Vec<JobType>, takes: Vec<JobType>) -> std::io::Result<Arc<Worker>> {
+    fn start_taking(server: Leading, schedulers: Vec<JobType>, takes: Vec<JobType>) -> std::io::Result<Arc<Worker>> {
         let worker = Arc::new(Worker {
             id: ids::uuid(),
             schedulers,
@@ -163,7 +166,7 @@ impl Worker {
         *self.workload.lock() = what;
     }
 
-    fn run(&self, server: &Server) {
+    fn run(&self, server: &Leading) {
         let mut failures = 0;
         while !self.stopping.load(Ordering::Acquire) && !server.queues().stopping() {
             // A server whose log has failed does not see the effects of its plans: other servers have to process the
@@ -193,9 +196,9 @@ impl Worker {
     }
 
     /// Dequeues an evaluation from the leader's broker; backs off after errors.
-    fn dequeue_remote(&self, server: &Server, failures: &mut u32) -> Option<(Delivery, u64)> {
+    fn dequeue_remote(&self, server: &Leading, failures: &mut u32) -> Option<(Delivery, u64)> {
         let call = WorkerCall::Dequeue { schedulers: self.takes.clone(), wait: DEQUEUE };
-        match worker_calls::run(server, &call) {
+        match call_leader::run(server, &call) {
             Ok(Outcome::Taken(taken)) => {
                 *failures = 0;
                 Some(taken.delivery())
@@ -218,7 +221,7 @@ impl Worker {
     }
 
     /// Processes an evaluation.
-    fn process(&self, server: &Server, held: &dyn Held) {
+    fn process(&self, server: &Leading, held: &dyn Held) {
         let (eval, least) = (&held.delivery().eval, held.least_index());
         record_wait(server, held.delivery());
         self.now_doing(Workload::WaitingForRaft);
@@ -243,7 +246,7 @@ impl Worker {
         self.finish(server, held, result.is_ok());
     }
 
-    fn invoke(&self, server: &Server, held: &dyn Held) -> Result<(), PipelineError> {
+    fn invoke(&self, server: &Leading, held: &dyn Held) -> Result<(), PipelineError> {
         let snapshot = server.snapshot();
         if held.delivery().eval.r#type == JobType::Core {
             return collect(server, held, &snapshot);
@@ -264,7 +267,7 @@ impl Worker {
         planner.finish()
     }
 
-    fn finish(&self, server: &Server, held: &dyn Held, done: bool) {
+    fn finish(&self, server: &Leading, held: &dyn Held, done: bool) {
         let _timer = server.metrics().timer("nomad.worker.send_ack");
         if let Err(error) = held.end(done) {
             let id = held.delivery().eval.id.as_str();
@@ -274,16 +277,16 @@ impl Worker {
 }
 
 /// Runs a core evaluation, and notes how it ended for those who wait.
-fn collect(server: &Server, held: &dyn Held, snapshot: &StoreSnapshot) -> Result<(), PipelineError> {
+fn collect(server: &Leading, held: &dyn Held, snapshot: &StoreSnapshot) -> Result<(), PipelineError> {
     let eval = &held.delivery().eval;
-    let result = threads::block_on(server.runtime(), gc::run(server, held.delivery(), snapshot));
+    let result = threads::block_on(server.runtime(), run::run(server, held.delivery(), snapshot));
     let ended = match &result {
         Ok(report) => Ended::Done(report.clone()),
         Err(error) => Ended::Failed(error.to_string()),
     };
     // Only somebody who waits for the report misses it.
     match held.still_ours() {
-        Ok(()) => gc::follow::note(server, eval, ended),
+        Ok(()) => server.queues().gc_runs().note(&eval.job_id, eval.modify_index, ended),
         Err(error) => {
             tracing::debug!(target: "nomad.worker", eval_id = eval.id.as_str(), %error, "failed to report a collection");
         }
@@ -291,7 +294,7 @@ fn collect(server: &Server, held: &dyn Held, snapshot: &StoreSnapshot) -> Result
     result.map(drop)
 }
 
-fn record_wait(server: &Server, d: &Delivery) {
+fn record_wait(server: &ServerState, d: &Delivery) {
     if let Some(wait) = d.wait {
         server.metrics().time("nomad.broker.wait_time", duration::of_nanos(wait), &labels(&d.eval));
     }
@@ -299,7 +302,7 @@ fn record_wait(server: &Server, d: &Delivery) {
 
 /// The server as seen by the worker of one evaluation.
 struct ServerBackend<'a> {
-    server: &'a Server,
+    server: &'a Leading,
     worker: &'a Worker,
     held: &'a dyn Held,
 }

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use encamp_ops::{Operation, Reply};
 use encamp_raft::{Machine, SnapshotWriter, StoreError, StoredLog};
 
+use super::machine::Frozen;
 use super::store::Store;
 use crate::fsm::Limits;
-use crate::handle::Frozen;
 use encamp_state::StoreSnapshot;
 use encamp_telemetry::Metrics;
 
@@ -42,7 +42,7 @@ impl Machine for Replay {
     }
 
     fn snapshot(&self) -> Box<dyn SnapshotWriter> {
-        Box::new(Frozen(self.0.snapshot(), Metrics::default()))
+        Box::new(Frozen { state: self.0.snapshot(), metrics: Metrics::default() })
     }
 
     fn restore(&self, index: u64, from: &mut dyn Read) -> io::Result<()> {

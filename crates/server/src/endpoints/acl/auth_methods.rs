@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::{check_description, check_texts, commit, invalid};
-use crate::Server;
 use crate::error::Error;
+use crate::leading::Leading;
 use crate::settings::AclSettings;
 use encamp_host::ids;
 use encamp_model::requests::AclBindingRuleRequest;
@@ -31,7 +31,7 @@ const NAME_FORMAT: &str = "${auth_method_type}-${auth_method_name}";
 ///
 /// # Errors
 /// 400: a member is invalid, or there is no leader.
-pub async fn upsert(server: &Server, mut method: AclAuthMethod) -> Result<(Arc<AclAuthMethod>, u64), Error> {
+pub async fn upsert(server: &Leading, mut method: AclAuthMethod) -> Result<(Arc<AclAuthMethod>, u64), Error> {
     server.wait_ready().await?;
     let snapshot = server.snapshot();
     let known = snapshot.acl_auth_method(&method.name);
@@ -185,7 +185,7 @@ fn check_default(store: &StateStore, method: &AclAuthMethod) -> Option<String> {
 ///
 /// # Errors
 /// 400: the method does not exist, or there is no leader.
-pub async fn delete(server: &Server, name: &str) -> Result<u64, Error> {
+pub async fn delete(server: &Leading, name: &str) -> Result<u64, Error> {
     server.wait_ready().await?;
     commit(server, AclChange::AuthMethodDelete(vec![name.into()])).await
 }
@@ -216,7 +216,7 @@ fn described(store: &StateStore, new: AclBindingRuleRequest) -> Result<AclBindin
 ///
 /// # Errors
 /// 400: a member is invalid, or there is no leader.
-pub async fn upsert_rule(server: &Server, new: AclBindingRuleRequest) -> Result<(Arc<AclBindingRule>, u64), Error> {
+pub async fn upsert_rule(server: &Leading, new: AclBindingRuleRequest) -> Result<(Arc<AclBindingRule>, u64), Error> {
     server.wait_ready().await?;
     let snapshot = server.snapshot();
     let mut rule = described(&snapshot, new)?;
@@ -259,7 +259,7 @@ pub async fn upsert_rule(server: &Server, new: AclBindingRuleRequest) -> Result<
 ///
 /// # Errors
 /// 400: the rule does not exist, or there is no leader.
-pub async fn delete_rule(server: &Server, id: &str) -> Result<u64, Error> {
+pub async fn delete_rule(server: &Leading, id: &str) -> Result<u64, Error> {
     server.wait_ready().await?;
     commit(server, AclChange::BindingRuleDelete(vec![id.into()])).await
 }

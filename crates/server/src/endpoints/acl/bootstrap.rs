@@ -4,8 +4,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::{commit, new_secret, tokens};
-use crate::Server;
 use crate::error::Error;
+use crate::leading::Leading;
+use crate::server_state::ServerState;
 use encamp_host::{ids, threads};
 use encamp_model::*;
 use encamp_ops::AclChange;
@@ -19,7 +20,7 @@ const RESET: &str = "acl-bootstrap-reset";
 ///
 /// # Errors
 /// 400: the secret is no UUID, or the cluster has been bootstrapped.
-pub async fn bootstrap(server: &Server, secret: SecretString) -> Result<(Arc<AclToken>, u64), Error> {
+pub async fn bootstrap(server: &Leading, secret: SecretString) -> Result<(Arc<AclToken>, u64), Error> {
     server.wait_ready().await?;
     if !secret.is_empty() && !ids::is_uuid(secret.expose()) {
         return Err(Error::bad("invalid acl token"));
@@ -50,7 +51,7 @@ pub async fn bootstrap(server: &Server, secret: SecretString) -> Result<(Arc<Acl
 }
 
 /// The reset file, if it names the index of the last bootstrap.
-async fn confirmed(server: &Server, index: u64) -> Result<PathBuf, Error> {
+async fn confirmed(server: &ServerState, index: u64) -> Result<PathBuf, Error> {
     let data_dir = server.settings().data_dir.clone();
     let above = data_dir.parent().map(|dir| dir.join(RESET));
     let files: Vec<PathBuf> = std::iter::once(data_dir.join(RESET)).chain(above).collect();

@@ -11,8 +11,8 @@ pub mod roles;
 pub mod tokens;
 
 use super::is_name;
-use crate::Server;
 use crate::error::{Error, multi_error};
+use crate::leading::Leading;
 use encamp_host::ids;
 use encamp_model::SecretString;
 use encamp_ops::{AclChange, Operation};
@@ -23,7 +23,7 @@ const MOST_LINKS: usize = 1000;
 const LONGEST_DESCRIPTION: usize = 256;
 
 /// Writes a change to the log. Returns its index.
-async fn commit(server: &Server, change: AclChange) -> Result<u64, Error> {
+async fn commit(server: &Leading, change: AclChange) -> Result<u64, Error> {
     Ok(server.commit(Operation::Acl(Box::new(change))).await?.0)
 }
 

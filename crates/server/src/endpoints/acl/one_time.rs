@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use super::{commit, new_secret, tokens};
-use crate::Server;
 use crate::acl::is_expired;
 use crate::error::Error;
+use crate::leading::Leading;
 use encamp_host::ids;
 use encamp_model::*;
 use encamp_ops::AclChange;
@@ -17,7 +17,7 @@ const VALID: i64 = 10 * MINUTE;
 ///
 /// # Errors
 /// There is no leader.
-pub async fn create(server: &Server, token: &AclToken) -> Result<(OneTimeToken, u64), Error> {
+pub async fn create(server: &Leading, token: &AclToken) -> Result<(OneTimeToken, u64), Error> {
     server.wait_ready().await?;
     let mut once = OneTimeToken {
         one_time_secret_id: new_secret()?,
@@ -34,7 +34,7 @@ pub async fn create(server: &Server, token: &AclToken) -> Result<(OneTimeToken, 
 ///
 /// # Errors
 /// 403: the one-time token is unknown, was exchanged already, or has expired, as the token has.
-pub async fn exchange(server: &Server, secret: &SecretString) -> Result<(Arc<AclToken>, u64), Error> {
+pub async fn exchange(server: &Leading, secret: &SecretString) -> Result<(Arc<AclToken>, u64), Error> {
     server.wait_ready().await?;
     let (snapshot, now) = (server.snapshot(), ids::now());
     let once = snapshot.one_time_token_by_secret(secret.expose()).ok_or_else(Error::permission_denied)?;

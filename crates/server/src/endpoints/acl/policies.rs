@@ -1,8 +1,8 @@
 //! Policies (`docs/spec/http-api.md §7.1, §7.2`).
 
 use super::{check_texts, commit, invalid};
-use crate::Server;
 use crate::error::Error;
+use crate::leading::Leading;
 use encamp_acl::Rules;
 use encamp_acl::policy::LONGEST as LONGEST_RULES;
 use encamp_model::{AclPolicy, JobAcl};
@@ -12,7 +12,7 @@ use encamp_ops::AclChange;
 ///
 /// # Errors
 /// 400: a member is invalid, or there is no leader.
-pub async fn upsert(server: &Server, mut policy: AclPolicy) -> Result<u64, Error> {
+pub async fn upsert(server: &Leading, mut policy: AclPolicy) -> Result<u64, Error> {
     server.wait_ready().await?;
     let wrong = check(&policy);
     if !wrong.is_empty() {
@@ -50,7 +50,7 @@ fn check_job(job: &JobAcl) -> Option<String> {
 ///
 /// # Errors
 /// There is no leader.
-pub async fn delete(server: &Server, name: &str) -> Result<u64, Error> {
+pub async fn delete(server: &Leading, name: &str) -> Result<u64, Error> {
     server.wait_ready().await?;
     commit(server, AclChange::PolicyDelete(vec![name.into()])).await
 }

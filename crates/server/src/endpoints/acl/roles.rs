@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::{MOST_LINKS, check_texts, commit, invalid};
-use crate::Server;
 use crate::error::Error;
+use crate::leading::Leading;
 use encamp_host::ids;
 use encamp_model::AclRole;
 use encamp_ops::AclChange;
@@ -13,7 +13,7 @@ use encamp_ops::AclChange;
 ///
 /// # Errors
 /// 400: a member is invalid, or there is no leader.
-pub async fn upsert(server: &Server, mut role: AclRole) -> Result<(Arc<AclRole>, u64), Error> {
+pub async fn upsert(server: &Leading, mut role: AclRole) -> Result<(Arc<AclRole>, u64), Error> {
     server.wait_ready().await?;
     let snapshot = server.snapshot();
     let mut wrong = check_texts(&role.name, &role.description);
@@ -56,7 +56,7 @@ pub async fn upsert(server: &Server, mut role: AclRole) -> Result<(Arc<AclRole>,
 ///
 /// # Errors
 /// 400: the role does not exist, or there is no leader.
-pub async fn delete(server: &Server, id: &str) -> Result<u64, Error> {
+pub async fn delete(server: &Leading, id: &str) -> Result<u64, Error> {
     server.wait_ready().await?;
     commit(server, AclChange::RoleDelete(vec![id.into()])).await
 }

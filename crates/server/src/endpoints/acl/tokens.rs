@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::{MOST_LINKS, commit, invalid, new_secret};
-use crate::Server;
 use crate::endpoints::LONGEST_OBJECT_NAME;
 use crate::error::Error;
+use crate::leading::Leading;
+use crate::server_state::ServerState;
 use crate::settings::AclSettings;
 use encamp_host::ids;
 use encamp_model::*;
@@ -20,7 +21,7 @@ const LONGEST_NAME: usize = 256;
 ///
 /// # Errors
 /// 400: a member is invalid, or there is no leader.
-pub async fn upsert(server: &Server, token: AclToken) -> Result<(Arc<AclToken>, u64), Error> {
+pub async fn upsert(server: &Leading, token: AclToken) -> Result<(Arc<AclToken>, u64), Error> {
     server.wait_ready().await?;
     let snapshot = server.snapshot();
     let (now, limits) = (ids::now(), server.settings().acl.clone());
@@ -34,7 +35,7 @@ pub async fn upsert(server: &Server, token: AclToken) -> Result<(Arc<AclToken>, 
 ///
 /// # Errors
 /// It is gone again.
-pub(super) fn stored(server: &Server, accessor: &str) -> Result<Arc<AclToken>, Error> {
+pub(super) fn stored(server: &ServerState, accessor: &str) -> Result<Arc<AclToken>, Error> {
     let snapshot = server.snapshot();
     let token = snapshot.acl_token(accessor).ok_or_else(|| Error::bad(format!("cannot find token {accessor}")))?;
     Ok(shown(&snapshot, token))
@@ -174,7 +175,7 @@ fn roles(store: &StateStore, links: &[AclTokenRoleLink]) -> Result<Vec<AclTokenR
 ///
 /// # Errors
 /// 400: the token does not exist, or there is no leader.
-pub async fn delete(server: &Server, accessor: &str) -> Result<u64, Error> {
+pub async fn delete(server: &Leading, accessor: &str) -> Result<u64, Error> {
     server.wait_ready().await?;
     commit(server, AclChange::TokenDelete(vec![accessor.into()])).await
 }

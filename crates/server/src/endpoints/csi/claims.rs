@@ -1,11 +1,12 @@
 //! Claims on CSI volumes: calls of nodes (`docs/spec/client.md §24.2`), and the release of claims by hand.
 
 use super::{existing, plugin, stored};
-use crate::Server;
 use crate::csi::release::free;
 use crate::csi::{AskError, ask_controller, attaches, external_node_id, release as steps};
-use crate::endpoints::node_auth::{NodeProof, authenticate};
 use crate::error::Error;
+use crate::leading::Leading;
+use crate::nodes::node_auth::{NodeProof, authenticate};
+use crate::server_state::ServerState;
 use encamp_host::ids;
 use encamp_model::*;
 use encamp_ops::{CsiClaimChange, Operation, Refusal};
@@ -18,7 +19,7 @@ use encamp_ops::{CsiClaimChange, Operation, Refusal};
 /// The proof is wrong; the allocation is not the node's, has ended or does not ask for the volume; the access mode of the
 /// volume does not admit the claim; or the controller failed.
 pub async fn claim(
-    server: &Server,
+    server: &Leading,
     node_id: &str,
     proof: &NodeProof,
     request: CsiClaimRequest,
@@ -58,7 +59,7 @@ pub async fn claim(
 }
 
 /// Whether an allocation runs on a node and its group asks for the volume, and to write if the claim is for that.
-fn asks(server: &Server, node_id: &str, request: &CsiClaimRequest) -> bool {
+fn asks(server: &ServerState, node_id: &str, request: &CsiClaimRequest) -> bool {
     let snapshot = server.snapshot();
     let Some(entry) = snapshot.state().alloc(&request.alloc_id) else { return false };
     let alloc = &entry.alloc;
@@ -76,7 +77,7 @@ fn asks(server: &Server, node_id: &str, request: &CsiClaimRequest) -> bool {
 ///
 /// # Errors
 /// The proof is wrong, the claim is another node's, or the controller failed: the leader goes on later.
-pub async fn release(server: &Server, node_id: &str, proof: &NodeProof, release: CsiRelease) -> Result<(), Error> {
+pub async fn release(server: &Leading, node_id: &str, proof: &NodeProof, release: CsiRelease) -> Result<(), Error> {
     server.wait_ready().await?;
     let node = authenticate(server, node_id, proof)?;
     let key = (release.namespace, release.volume_id);
@@ -93,7 +94,7 @@ pub async fn release(server: &Server, node_id: &str, proof: &NodeProof, release:
 ///
 /// # Errors
 /// 500: there is no such volume, or a step of a release failed: the leader goes on later.
-pub async fn detach(server: &Server, namespace: &str, id: &str, node_id: &str) -> Result<(), Error> {
+pub async fn detach(server: &Leading, namespace: &str, id: &str, node_id: &str) -> Result<(), Error> {
     server.wait_ready().await?;
     let key = (namespace.to_string(), id.to_string());
     let _lock = server.csi().lock(namespace, id).await;

@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::existing;
-use crate::Server;
 use crate::csi::{AskError, ask_controller, done};
 use crate::error::Error;
+use crate::leading::Leading;
+use crate::server_state::ServerState;
 use encamp_model::*;
 
-fn plugin(server: &Server, id: &str) -> Result<Arc<CsiPlugin>, Error> {
+fn plugin(server: &ServerState, id: &str) -> Result<Arc<CsiPlugin>, Error> {
     server.snapshot().csi_plugin(id).cloned().ok_or_else(|| Error::internal("no such plugin"))
 }
 
@@ -18,7 +19,7 @@ fn plugin(server: &Server, id: &str) -> Result<Arc<CsiPlugin>, Error> {
 /// # Errors
 /// 500: there is no such plugin, or it refuses.
 pub async fn external_volumes(
-    server: &Server,
+    server: &Leading,
     plugin_id: &str,
     page: CsiPage,
 ) -> Result<(Vec<CsiExternalVolume>, String), Error> {
@@ -34,7 +35,7 @@ pub async fn external_volumes(
 ///
 /// # Errors
 /// 500: there is no such volume or plugin, or the plugin refuses.
-pub async fn create_snapshot(server: &Server, namespace: &str, asked: CsiSnapshot) -> Result<CsiSnapshot, Error> {
+pub async fn create_snapshot(server: &Leading, namespace: &str, asked: CsiSnapshot) -> Result<CsiSnapshot, Error> {
     server.wait_ready().await?;
     let volume = existing(server, namespace, &asked.source_volume_id)?;
     let plugin = plugin(server, &volume.plugin_id)?;
@@ -63,7 +64,7 @@ pub async fn create_snapshot(server: &Server, namespace: &str, asked: CsiSnapsho
 /// # Errors
 /// 500: there is no such plugin, or it refuses.
 pub async fn delete_snapshot(
-    server: &Server,
+    server: &Leading,
     plugin_id: &str,
     id: &str,
     secrets: BTreeMap<String, SecretString>,
@@ -81,7 +82,7 @@ pub async fn delete_snapshot(
 /// # Errors
 /// 500: there is no such plugin, or it refuses.
 pub async fn snapshots(
-    server: &Server,
+    server: &Leading,
     plugin_id: &str,
     page: CsiPage,
     secrets: BTreeMap<String, SecretString>,

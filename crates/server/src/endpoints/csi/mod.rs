@@ -15,9 +15,10 @@ pub use external::{create_snapshot, delete_snapshot, external_volumes, snapshots
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::Server;
 use crate::csi::{AskError, ask_controller, ask_node, done};
 use crate::error::{Error, ErrorKind};
+use crate::leading::Leading;
+use crate::server_state::ServerState;
 use encamp_host::ids;
 use encamp_model::*;
 use encamp_ops::{Operation, Refusal};
@@ -27,7 +28,7 @@ use encamp_ops::{Operation, Refusal};
 ///
 /// # Errors
 /// A volume is not valid, its plugin does not run or refuses it, or there is no leader.
-pub async fn register(server: &Server, namespace: &str, volumes: Vec<CsiVolume>) -> Result<u64, Error> {
+pub async fn register(server: &Leading, namespace: &str, volumes: Vec<CsiVolume>) -> Result<u64, Error> {
     server.wait_ready().await?;
     let mut ready = Vec::new();
     for mut volume in prepared(namespace, volumes)? {
@@ -50,7 +51,11 @@ pub async fn register(server: &Server, namespace: &str, volumes: Vec<CsiVolume>)
 ///
 /// # Errors
 /// As [`register`]; the volumes before the one that failed stay.
-pub async fn create(server: &Server, namespace: &str, volumes: Vec<CsiVolume>) -> Result<(Vec<CsiVolume>, u64), Error> {
+pub async fn create(
+    server: &Leading,
+    namespace: &str,
+    volumes: Vec<CsiVolume>,
+) -> Result<(Vec<CsiVolume>, u64), Error> {
     server.wait_ready().await?;
     let (mut made, mut index) = (Vec::new(), 0);
     for mut volume in prepared(namespace, volumes)? {
@@ -74,7 +79,7 @@ pub async fn create(server: &Server, namespace: &str, volumes: Vec<CsiVolume>) -
     Ok((made, index))
 }
 
-async fn create_one(server: &Server, plugin: &CsiPlugin, volume: &mut CsiVolume) -> Result<u64, Error> {
+async fn create_one(server: &Leading, plugin: &CsiPlugin, volume: &mut CsiVolume) -> Result<u64, Error> {
     let reply = ask_controller(server, plugin, CsiOperation::Create(Box::new(volume.clone()))).await?;
     let CsiReply::Created { external_id, capacity, context, topologies } = reply else {
         return Err(AskError::Odd(plugin.id.clone()).into());
@@ -102,7 +107,7 @@ async fn create_one(server: &Server, plugin: &CsiPlugin, volume: &mut CsiVolume)
 /// # Errors
 /// 500: the volume does not exist, or allocations claim it. `force`: claims of allocations that have ended do not
 /// matter.
-pub async fn deregister(server: &Server, namespace: &str, id: &str, force: bool) -> Result<u64, Error> {
+pub async fn deregister(server: &Leading, namespace: &str, id: &str, force: bool) -> Result<u64, Error> {
     let op = Operation::CsiVolumeDeregister { volume: (namespace.into(), id.into()), force };
     server.commit(op).await.map(|(index, _)| index)
 }
@@ -113,7 +118,7 @@ pub async fn deregister(server: &Server, namespace: &str, id: &str, force: bool)
 /// # Errors
 /// 500: the volume does not exist, or allocations claim it; the plugin does not run or refuses.
 pub async fn delete(
-    server: &Server,
+    server: &Leading,
     namespace: &str,
     id: &str,
     secrets: BTreeMap<String, SecretString>,
@@ -153,7 +158,7 @@ fn prepared(namespace: &str, volumes: Vec<CsiVolume>) -> Result<Vec<CsiVolume>, 
     volumes.into_iter().map(set).collect()
 }
 
-async fn validate(server: &Server, plugin: &CsiPlugin, volume: &CsiVolume) -> Result<(), Error> {
+async fn validate(server: &Leading, plugin: &CsiPlugin, volume: &CsiVolume) -> Result<(), Error> {
     if !plugin.controller_required {
         return Ok(());
     }
@@ -162,7 +167,7 @@ async fn validate(server: &Server, plugin: &CsiPlugin, volume: &CsiVolume) -> Re
 }
 
 /// Grows a registered volume if its new record asks for more than it has; nodes that mount it grow the file system.
-async fn expand(server: &Server, plugin: &CsiPlugin, old: &CsiVolume, new: &mut CsiVolume) -> Result<(), Error> {
+async fn expand(server: &Leading, plugin: &CsiPlugin, old: &CsiVolume, new: &mut CsiVolume) -> Result<(), Error> {
     if new.capacity == 0 {
         new.capacity = old.capacity;
     }
@@ -190,20 +195,20 @@ async fn expand(server: &Server, plugin: &CsiPlugin, old: &CsiVolume, new: &mut 
     Ok(())
 }
 
-async fn commit(server: &Server, volumes: Vec<Arc<CsiVolume>>) -> Result<u64, Error> {
+async fn commit(server: &Leading, volumes: Vec<Arc<CsiVolume>>) -> Result<u64, Error> {
     let op = Operation::CsiVolumeRegister { volumes, now: ids::now() };
     server.commit(op).await.map(|(index, _)| index)
 }
 
-fn stored(server: &Server, namespace: &str, id: &str) -> Option<Arc<CsiVolume>> {
+fn stored(server: &ServerState, namespace: &str, id: &str) -> Option<Arc<CsiVolume>> {
     server.snapshot().state().csi_volume(namespace, id).cloned()
 }
 
-fn existing(server: &Server, namespace: &str, id: &str) -> Result<Arc<CsiVolume>, Error> {
+fn existing(server: &ServerState, namespace: &str, id: &str) -> Result<Arc<CsiVolume>, Error> {
     stored(server, namespace, id).ok_or_else(|| Refusal::CsiVolumeNotFound { id: id.into() }.into())
 }
 
-fn plugin(server: &Server, id: &str) -> Result<Arc<CsiPlugin>, Error> {
+fn plugin(server: &ServerState, id: &str) -> Result<Arc<CsiPlugin>, Error> {
     let plugin = server.snapshot().csi_plugin(id).cloned();
     plugin.ok_or_else(|| Error::not_yet(format!("no CSI plugin named: {id} could be found")))
 }

@@ -4,8 +4,9 @@ use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 
 use super::*;
+use crate::Server;
 use crate::csi::Nodes;
-use crate::endpoints::node_rpc;
+use crate::nodes::node_rpc;
 use crate::tests::{Dir, eventually, job, node, register as register_job, running, start};
 
 const ONE: &str = "11111111-0000-4000-8000-000000000001";
@@ -148,7 +149,7 @@ async fn volumes_are_claimed_and_released() {
     let (server, plugins) = bench(&dir).await;
     register(&server, "default", vec![volume()]).await.unwrap();
     let (alloc, second) = (placed(&server, "web").await, placed(&server, "second").await);
-    let proof: crate::endpoints::node_auth::NodeProof = "secret".into();
+    let proof: crate::nodes::node_auth::NodeProof = "secret".into();
     plugins.asked();
     // Another node does not claim for the allocation, and no one claims what an allocation does not ask for.
     assert!(claim(&server, ONE, &proof, asking(&alloc)).await.is_err());
@@ -214,7 +215,7 @@ async fn the_leader_frees_what_nodes_do_not() {
     let (server, plugins) = bench(&dir).await;
     register(&server, "default", vec![volume()]).await.unwrap();
     let alloc = placed(&server, "web").await;
-    let proof: crate::endpoints::node_auth::NodeProof = "secret".into();
+    let proof: crate::nodes::node_auth::NodeProof = "secret".into();
     claim(&server, TWO, &proof, asking(&alloc)).await.unwrap();
     plugins.asked();
     let ended = Allocation { id: alloc.clone(), client_status: ClientStatus::Complete, ..Default::default() };

@@ -1,14 +1,13 @@
 //! Errors of the broker, with the texts of the API.
 
-use thiserror::Error;
-
+use crate::error::Error;
 use encamp_model::JobType;
 
 /// Version of the scheduling rules: workers with a different version get no evaluations.
 pub const SCHEDULER_VERSION: u64 = 1;
 
 /// An error of the broker.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BrokerError {
     /// This server is not the leader, or the operator paused the broker.
     #[error("eval broker disabled")]
@@ -40,6 +39,12 @@ pub enum BrokerError {
         /// The worker's version.
         caller: u64,
     },
+}
+
+impl From<BrokerError> for Error {
+    fn from(e: BrokerError) -> Error {
+        Error::internal(e.to_string())
+    }
 }
 
 /// Validates a dequeue request (`docs/spec/server.md §4.4`).

@@ -1,6 +1,6 @@
 //! When one object is deleted, and what keeps it (`docs/spec/garbage-collection.md §19`).
 
-use super::CoreJob;
+use super::core_job::CoreJob;
 use super::decide::View;
 use super::verdict::{Decision, Named};
 use crate::settings::GcSettings;

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::rules;
 use crate::error::Error;
-use crate::handle::Server;
 use crate::keyring::{KeyringError, new_key};
+use crate::leading::Leading;
 use encamp_model::{RootKeyState, WrappedRootKey};
 use encamp_ops::Operation;
 use encamp_state::{StateStore, StoreSnapshot};
@@ -45,7 +45,12 @@ pub(super) fn in_state(key: &WrappedRootKey, to: RootKeyState) -> Operation {
 }
 
 /// Performs the next step of the rotation. Returns true if something changed.
-pub(super) async fn rotate(server: &Server, snapshot: &StoreSnapshot, now: i64, threshold: i64) -> Result<bool, Error> {
+pub(super) async fn rotate(
+    server: &Leading,
+    snapshot: &StoreSnapshot,
+    now: i64,
+    threshold: i64,
+) -> Result<bool, Error> {
     let key = match rotation(snapshot, now, threshold) {
         None => return Ok(false),
         Some(Step::NoActiveKey) => {
@@ -72,7 +77,7 @@ pub(super) async fn rotate(server: &Server, snapshot: &StoreSnapshot, now: i64, 
 }
 
 /// Deletes unused keys. Returns how many.
-pub(super) async fn collect(server: &Server, ids: Vec<String>) -> Result<u64, Error> {
+pub(super) async fn collect(server: &Leading, ids: Vec<String>) -> Result<u64, Error> {
     let mut count = 0;
     for id in ids {
         tracing::trace!(target: "nomad.core.sched", key_id = id.as_str(), "deleting an unused root key");

@@ -3,9 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::core_job::CoreJob;
 use super::keys::in_state;
+use super::triggers::enqueue;
 use crate::error::Error;
-use crate::handle::Server;
+use crate::leading::Leading;
 use encamp_host::ids;
 use encamp_host::threads::Instant;
 use encamp_model::token_bucket::TokenBucket;
@@ -20,15 +22,15 @@ const RATE: f64 = 100.0;
 
 /// Re-encrypts the variables of all keys that are being rekeyed; these keys then become inactive. The next evaluation
 /// continues after a timeout.
-pub(super) async fn run(server: &Server, snapshot: &StoreSnapshot) -> Result<(), Error> {
+pub(super) async fn run(server: &Leading, snapshot: &StoreSnapshot) -> Result<(), Error> {
     if !within(server, snapshot, BUDGET).await? {
-        super::enqueue(server, super::CoreJob::Rekey);
+        enqueue(server, CoreJob::Rekey);
     }
     Ok(())
 }
 
 /// Runs for at most `budget`. Returns false if it ran out of time.
-async fn within(server: &Server, snapshot: &StoreSnapshot, budget: Duration) -> Result<bool, Error> {
+async fn within(server: &Leading, snapshot: &StoreSnapshot, budget: Duration) -> Result<bool, Error> {
     let started = Instant::now();
     let mut rate = TokenBucket::per_second(RATE, RATE);
     for key in snapshot.root_keys().filter(|k| k.meta.state == RootKeyState::Rekeying) {
@@ -54,7 +56,7 @@ async fn within(server: &Server, snapshot: &StoreSnapshot, budget: Duration) -> 
 
 /// Writes a variable unchanged, encrypted with the active key. A variable that another client wrote meanwhile is
 /// skipped, and so is one that cannot be decrypted: its key stays.
-async fn rewrite(server: &Server, v: &VariableEncrypted) -> Result<(), Error> {
+async fn rewrite(server: &Leading, v: &VariableEncrypted) -> Result<(), Error> {
     let plain = match server.keyring().decrypt(&v.key_id, &v.data.0) {
         Ok(plain) => plain,
         Err(error) => {

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::Server;
+use crate::leading::Leading;
 use crate::storage::watch::WatchKey;
 use encamp_host::ids;
 use encamp_host::threads::Instant;
@@ -43,7 +43,7 @@ pub trait Machine: Send {
 }
 
 /// Runs a machine until leadership is lost. Reads of the store are limited to `rate`.
-pub async fn run<M: Machine>(server: Server, mut machine: M, mut rate: TokenBucket) {
+pub async fn run<M: Machine>(server: Leading, mut machine: M, mut rate: TokenBucket) {
     let mut new_id = ids::uuid;
     loop {
         tokio::time::sleep(duration::of_nanos(rate.take(ids::now(), 1.0))).await;
@@ -73,7 +73,7 @@ pub async fn run<M: Machine>(server: Server, mut machine: M, mut rate: TokenBuck
     }
 }
 
-async fn write(server: &Server, name: &str, work: Vec<Operation>) -> bool {
+async fn write(server: &Leading, name: &str, work: Vec<Operation>) -> bool {
     for op in work {
         let metric = op.metric();
         if let Err(e) = server.commit_shared(Arc::new(op)).await {

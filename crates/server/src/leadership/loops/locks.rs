@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 
-use crate::Server;
+use crate::leading::Leading;
 use crate::var_locks::Lost;
 use encamp_host::ids;
 use encamp_model::duration;
@@ -16,7 +16,7 @@ use encamp_ops::{Operation, Reply, VariableChange, VariableReply, VariableWrite}
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 
 /// Restarts the full TTL of every held lock.
-pub fn start(server: &Server) {
+pub fn start(server: &Leading) {
     // While the mutex is held, no write is reported before the locks of the snapshot are known.
     let mut timers = server.queues().locks();
     let store = server.snapshot();
@@ -24,7 +24,7 @@ pub fn start(server: &Server) {
 }
 
 /// Releases expired locks until leadership is lost.
-pub(crate) async fn drive(server: Server) {
+pub(crate) async fn drive(server: Leading) {
     loop {
         let lost = server.queues().locks().expired(ids::now());
         join_all(lost.iter().map(|l| give_back(&server, l))).await;
@@ -35,7 +35,7 @@ pub(crate) async fn drive(server: Server) {
 }
 
 /// Releases a lock, unless it was acquired again. The check-and-set detects an acquisition at the same time.
-async fn give_back(server: &Server, lost: &Lost) {
+async fn give_back(server: &Leading, lost: &Lost) {
     loop {
         let stored = server.snapshot().variable(&lost.key.0, &lost.key.1).cloned();
         let held = stored.filter(|v| v.lock.as_ref().is_some_and(|l| l.id == lost.lock_id));

@@ -12,7 +12,7 @@ pub mod periodic;
 use tokio::task::JoinSet;
 
 use crate::error::Error;
-use crate::handle::Server;
+use crate::leading::Leading;
 use encamp_model::token_bucket::TokenBucket;
 
 /// State reads per second of the drainer, and their burst size.
@@ -24,7 +24,7 @@ const DEPLOYMENT_BURST: f64 = 100.0;
 ///
 /// # Errors
 /// Missed launches could not be determined or caught up.
-pub async fn start(server: &Server, tasks: &mut JoinSet<()>) -> Result<(), Error> {
+pub async fn start(server: &Leading, tasks: &mut JoinSet<()>) -> Result<(), Error> {
     let rate = TokenBucket::per_second(server.settings().deploy_query_rate, DEPLOYMENT_BURST);
     tasks.spawn(driver::run(server.clone(), deployments::Deployments::default(), rate));
     tasks.spawn(driver::run(

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use crate::Server;
 use crate::error::Error;
 use crate::jobs::periodic::{check_force, child, evaluation, may_launch, missed_launch};
+use crate::leading::Leading;
 use encamp_host::ids;
 use encamp_model::{Job, duration};
 use encamp_ops::{JobRegister, Operation};
@@ -28,7 +28,7 @@ pub struct Launched {
 ///
 /// # Errors
 /// The last launch of a job is unknown. A launch that fails is logged and not retried.
-pub(crate) async fn catch_up(server: &Server, now: i64) -> Result<(), Error> {
+pub(crate) async fn catch_up(server: &Leading, now: i64) -> Result<(), Error> {
     let store = {
         // While the mutex is held, no write is reported before the jobs of the snapshot are tracked.
         let mut tracker = server.queues().periodic();
@@ -54,7 +54,7 @@ pub(crate) async fn catch_up(server: &Server, now: i64) -> Result<(), Error> {
 }
 
 /// Launches jobs when they are due, until leadership is lost.
-pub(crate) async fn drive(server: Server) {
+pub(crate) async fn drive(server: Leading) {
     loop {
         let next = server.queues().periodic().next_deadline();
         let until = next.map_or(LONGEST_SLEEP, |t| duration::of_nanos(t.saturating_sub(ids::now())));
@@ -68,7 +68,7 @@ pub(crate) async fn drive(server: Server) {
 }
 
 /// Launches the jobs that are due at a time in Unix nanoseconds (`docs/spec/server.md §14.3`).
-pub(crate) async fn launch_due(server: &Server, now: i64) {
+pub(crate) async fn launch_due(server: &Leading, now: i64) {
     loop {
         let due = server.queues().periodic().pop_due(now);
         let Some(due) = due else { return };
@@ -76,7 +76,7 @@ pub(crate) async fn launch_due(server: &Server, now: i64) {
     }
 }
 
-async fn launch_unless_overlap(server: &Server, job: &Job, at: i64, now: i64) {
+async fn launch_unless_overlap(server: &Leading, job: &Job, at: i64, now: i64) {
     if !may_launch(&server.snapshot(), job) {
         let job = job.id.as_str();
         tracing::debug!(target: "nomad.periodic", job, "skipping launch of periodic job because job prohibits overlap");
@@ -92,7 +92,7 @@ fn log_failure(job: &Job, error: &dyn std::error::Error) {
     tracing::error!(target: "nomad.periodic", job, namespace, %error, "failed to launch periodic job");
 }
 
-async fn launch(server: &Server, job: &Job, at: i64, now: i64) -> Result<Launched, Error> {
+async fn launch(server: &Leading, job: &Job, at: i64, now: i64) -> Result<Launched, Error> {
     let child = child(job, at, now);
     let eval = evaluation(&child, now, ids::uuid());
     let (job_id, eval_id) = (child.id.clone(), eval.id.clone());
@@ -107,7 +107,7 @@ async fn launch(server: &Server, job: &Job, at: i64, now: i64) -> Result<Launche
 ///
 /// # Errors
 /// The job is unknown or is not periodic (with the texts of `docs/spec/server.md §14.4`), or there is no leader.
-pub async fn force(server: &Server, namespace: &str, id: &str) -> Result<Launched, Error> {
+pub async fn force(server: &Leading, namespace: &str, id: &str) -> Result<Launched, Error> {
     server.wait_ready().await?;
     let store = server.snapshot();
     check_force(id, store.state().job(namespace, id).map(|j| &**j))?;

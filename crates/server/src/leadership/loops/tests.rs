@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::drain::set::{DrainRequest, set_drain};
 use super::periodic;
 use crate::Server;
-use crate::endpoints::node_rpc;
+use crate::nodes::drain::{DrainRequest, set_drain};
+use crate::nodes::node_rpc;
 use crate::tests::*;
 use encamp_host::ids;
 use encamp_model::*;

@@ -9,8 +9,7 @@ mod wheel;
 #[cfg(test)]
 mod tests;
 
-use thiserror::Error;
-
+use crate::error::{Error, ErrorKind};
 use encamp_model::SECOND;
 use wheel::Wheel;
 
@@ -46,12 +45,18 @@ impl HeartbeatSettings {
 }
 
 /// The text of [`NotLeader`].
-pub(crate) const NOT_LEADER: &str = "failed to reset heartbeat since server is not leader";
+const NOT_LEADER: &str = "failed to reset heartbeat since server is not leader";
 
 /// A heartbeat arrived at a server that is not the leader.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{}", NOT_LEADER)]
 pub struct NotLeader;
+
+impl From<NotLeader> for Error {
+    fn from(_: NotLeader) -> Error {
+        Error::new(ErrorKind::NotLeader, NOT_LEADER)
+    }
+}
 
 /// The timers of all nodes except those that are down. Only used on the leader.
 #[derive(Debug, Default)]

@@ -2,10 +2,10 @@
 
 use super::*;
 use crate::endpoints::dispatch;
+use crate::endpoints::forced_gc;
 use crate::endpoints::job_changes::{self, Stop};
 use crate::fsm::{Limits, apply};
 use crate::jobs::dispatch::DispatchRequest;
-use crate::leadership::gc::follow;
 use crate::tests::{self, Dir, eventually, put_job, start};
 use encamp_model::gc::GcKind;
 use encamp_ops::{JobDeregister, JobRegister, NodeChange, NodeRegister, NodeStatusChange, Operation, Reply};
@@ -32,7 +32,7 @@ async fn example_10_a_token_is_free_when_the_child_is_collected() {
     job_changes::deregister(&server, "default", &first, Stop::default()).await.unwrap();
     eventually("the evaluations", || tests::settled(&server)).await;
     let gone = || server.snapshot().state().job("default", &first).is_none();
-    follow::force_and_wait(&server, RUN).await.unwrap();
+    forced_gc::force_and_wait(&server, RUN).await.unwrap();
     assert!(gone(), "the child is collected");
     let second = dispatch().await.dispatched_job_id;
     assert!(second != first && server.snapshot().state().job("default", &second).is_some(), "{second}");
@@ -108,7 +108,7 @@ async fn example_14_the_end_of_a_node_evaluates_system_jobs() {
     let down = NodeStatusChange { id: "n1".into(), status, event: None, identity_key_id: String::new(), updated_at };
     server.commit(change(Operation::NodeStatus(down))).await.unwrap();
     let before = server.snapshot().latest_index();
-    let report = follow::force_and_wait(&server, RUN).await.unwrap();
+    let report = forced_gc::force_and_wait(&server, RUN).await.unwrap();
     let nodes = report.collected.iter().find(|c| c.kind == GcKind::Node).map(|c| c.count);
     assert!(nodes == Some(1) && server.snapshot().state().node("n1").is_none());
     let snapshot = server.snapshot();

@@ -2,10 +2,12 @@
 //! 11 and 14 are in `cascade`; 18 and 19 run on a server.
 
 use super::*;
+use crate::endpoints::forced_gc;
 use crate::evals::broker::{Delivery, QueueName};
+use crate::leadership::gc::core_job::core_eval;
 use crate::leadership::gc::decide::View;
-use crate::leadership::gc::run as run_core;
-use crate::leadership::gc::{core_eval, follow};
+use crate::leadership::gc::run::run as run_core;
+use crate::leadership::gc::triggers::force;
 use crate::tests::{self, Dir, eventually, start};
 use encamp_model::gc::{GcKind, GcReason};
 use encamp_ops::Operation;
@@ -248,7 +250,7 @@ async fn example_18_a_forced_run_reports_what_it_deleted() {
 async fn example_19_a_paused_broker_and_missing_workers_are_told_at_once() {
     let dir = Dir::new();
     let server = start(&dir, "10000000-0000-0000-0000-000000000019").await;
-    let wait = |seconds| follow::force_and_wait(&server, Duration::from_secs(seconds));
+    let wait = |seconds| forced_gc::force_and_wait(&server, Duration::from_secs(seconds));
     let report = wait(30).await.unwrap();
     assert_eq!(report.collected.len(), GcKind::ALL.len());
     let again = wait(30).await.unwrap();
@@ -261,7 +263,7 @@ async fn example_19_a_paused_broker_and_missing_workers_are_told_at_once() {
     crate::leadership::leader::evaluate_unless_paused(&server);
     let told = wait(30).await.unwrap_err().message;
     assert!(told.contains("paused"), "{told}");
-    crate::leadership::gc::force(&server);
+    force(&server);
     server.commit(pause(false)).await.unwrap();
     crate::leadership::leader::evaluate_unless_paused(&server);
     assert_eq!(server.queues().broker().stats().ready, 0, "nothing is caught up");
@@ -290,7 +292,7 @@ async fn other_evaluations_do_not_wait_for_a_collection() {
     }
     let core =
         || server.queues().broker().stats().by_queue.get(&QueueName::Scheduler(JobType::Core)).map(|q| q.unacked);
-    crate::leadership::gc::force(&server);
+    force(&server);
     eventually("the collection", || core() == Some(1)).await;
     tests::register(&server, tests::job("meanwhile", 1)).await;
     let evaluated = || server.snapshot().evals_of_job("default", "meanwhile").any(|e| e.status != EvalStatus::Pending);

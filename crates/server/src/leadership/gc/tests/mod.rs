@@ -8,11 +8,12 @@ mod properties;
 
 use std::sync::Arc;
 
+use super::core_job::{CoreJob, EVERY};
 use super::keys::{self, Step};
+use super::rules;
 use super::select::{self, Collected, JobKeys, batches};
 use super::verdict::{Age, Thresholds, is_due};
-use super::{CoreJob, EVERY, GcSettings, rules};
-use crate::settings::AclSettings;
+use crate::settings::{AclSettings, GcSettings};
 use encamp_model::gc::GcSetting;
 use encamp_model::*;
 use encamp_state::StateStore;

@@ -2,14 +2,13 @@
 //! drains.
 //!
 //! - [`rules`]: selects the allocations to migrate, and those a drain waits for. [`deadlines`]: drain deadlines.
-//! - [`set`]: starts, updates and cancels drains.
+//! - [`nodes::drain`](crate::nodes::drain) starts, updates and cancels drains.
 //!
 //! All decisions follow from the store, except for the batched marks. A new leader therefore continues where the old
 //! one stopped, and after a failed write the decision is made again.
 
 pub mod deadlines;
 pub mod rules;
-pub mod set;
 #[cfg(test)]
 mod tests;
 
@@ -17,6 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::driver::Machine;
+use crate::nodes::drain::event;
 use crate::storage::watch::{WatchKey, row_key};
 use encamp_model::*;
 use encamp_ops::{DrainUpdate, NodeDrain, Operation};
@@ -27,9 +27,6 @@ use rules::JobKey;
 const GATHER: i64 = SECOND;
 /// Maximum number of allocation IDs in one log entry.
 const IDS: usize = 7281;
-
-/// Subsystem of drain events.
-pub(crate) const DRAIN: &str = "Drain";
 
 /// The drainer.
 #[derive(Debug, Default)]
@@ -162,11 +159,6 @@ fn marking(
         close(&mut transitions, &mut evals);
     }
     out
-}
-
-/// Returns a drain event.
-fn event(message: &str, now: i64) -> NodeEvent {
-    NodeEvent::new(DRAIN, message, now)
 }
 
 /// Returns the log entry that ends drains. The nodes stay ineligible.

@@ -2,14 +2,21 @@
 
 use std::collections::BTreeMap;
 
-use super::event;
-use crate::Server;
-use crate::endpoints::node_rpc::NodeAnswer;
+use super::node_answer::NodeAnswer;
+use super::node_status::change;
 use crate::error::Error;
-use crate::nodes::node_status::change;
+use crate::leading::Leading;
 use encamp_host::ids;
 use encamp_model::*;
 use encamp_ops::{DrainUpdate, NodeDrain, Operation};
+
+/// Subsystem of drain events.
+pub(crate) const DRAIN: &str = "Drain";
+
+/// A drain event.
+pub(crate) fn event(message: &str, now: i64) -> NodeEvent {
+    NodeEvent::new(DRAIN, message, now)
+}
 
 /// A request to drain a node or to cancel its drain.
 #[derive(Debug, Clone, Default)]
@@ -28,7 +35,7 @@ pub struct DrainRequest {
 ///
 /// # Errors
 /// The node is unknown, or there is no leader.
-pub async fn set_drain(server: &Server, node_id: &str, request: DrainRequest) -> Result<NodeAnswer, Error> {
+pub async fn set_drain(server: &Leading, node_id: &str, request: DrainRequest) -> Result<NodeAnswer, Error> {
     server.wait_ready().await?;
     if node_id.is_empty() {
         return Err(Error::internal("missing node ID for drain update"));

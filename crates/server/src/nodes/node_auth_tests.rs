@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use super::node_auth::NodeProof;
-use super::{identity, node, node_rpc, operator};
+use super::node_rpc;
 use crate::Server;
+use crate::endpoints::{identity, node, operator};
 use crate::error::{Error, ErrorKind};
 use crate::keyring::claims::Issue;
 use crate::settings::{Enforcement, Settings};

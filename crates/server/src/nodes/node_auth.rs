@@ -7,11 +7,10 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::identity;
-use crate::Server;
 use crate::error::Error;
 use crate::fsm;
-use crate::keyring::claims::Claims;
+use crate::server_state::ServerState;
+use crate::settings::Enforcement;
 use crate::storage::watch::WatchKey;
 use encamp_host::ids;
 use encamp_model::*;
@@ -46,13 +45,13 @@ impl From<&str> for NodeProof {
 ///
 /// # Errors
 /// The node is unknown, its identity was revoked, or the proof is wrong.
-pub fn authenticate(server: &Server, id: &str, proof: &NodeProof) -> Result<Arc<Node>, Error> {
+pub fn authenticate(server: &ServerState, id: &str, proof: &NodeProof) -> Result<Arc<Node>, Error> {
     authenticate_in(server, &server.snapshot(), id, proof)
 }
 
 /// Returns when what a node proved at this moment does not hold any more: its record was removed, its identity was
 /// revoked, or it has another secret. The expiry of an identity ends nothing: the node has renewed it meanwhile.
-pub async fn until_refused(server: &Server, id: &str) {
+pub async fn until_refused(server: &ServerState, id: &str) {
     let secret = |store: &StateStore| {
         let node = store.state().node(id).map(|n| &n.node).filter(|node| !fsm::node::is_revoked(store, node));
         node.map(|node| node.secret_id.clone())
@@ -77,7 +76,7 @@ pub async fn until_refused(server: &Server, id: &str) {
 /// # Errors
 /// As [`authenticate`].
 pub(super) fn authenticate_in(
-    server: &Server,
+    server: &ServerState,
     store: &StateStore,
     id: &str,
     proof: &NodeProof,
@@ -94,7 +93,7 @@ pub(super) fn authenticate_in(
 ///
 /// # Errors
 /// Its identity was revoked, or the proof is wrong.
-pub(super) fn check(server: &Server, store: &StateStore, node: &Node, proof: &NodeProof) -> Result<(), Error> {
+pub(super) fn check(server: &ServerState, store: &StateStore, node: &Node, proof: &NodeProof) -> Result<(), Error> {
     if fsm::node::is_revoked(store, node) {
         return Err(Error::node_revoked());
     }
@@ -106,12 +105,7 @@ pub(super) fn check(server: &Server, store: &StateStore, node: &Node, proof: &No
     let claims = server.keyring().verified_node(proof.identity.expose(), ids::now());
     let claims = claims.filter(|c| c.is_of_node(node, &server.settings().region));
     let claims = claims.ok_or_else(Error::permission_denied)?;
-    if is_revoked(store, &claims) { Err(Error::node_revoked()) } else { Ok(()) }
-}
-
-/// Whether an identity was issued before that of its node was revoked.
-pub(crate) fn is_revoked(store: &StateStore, claims: &Claims) -> bool {
-    store.node_revocation(&claims.nomad_node_id).is_some_and(|r| !r.precedes(claims.iat))
+    if claims.is_revoked(store) { Err(Error::node_revoked()) } else { Ok(()) }
 }
 
 /// Checks whether a node may register, with this secret and this introduction token. `before` is the node as it is
@@ -120,7 +114,7 @@ pub(crate) fn is_revoked(store: &StateStore, claims: &Claims) -> bool {
 /// # Errors
 /// Its secret was revoked, it lacks a required introduction token, or the secret is not that of the stored node.
 pub(super) fn check_registration(
-    server: &Server,
+    server: &ServerState,
     before: Option<&Node>,
     node: &Node,
     introduction: &str,
@@ -139,9 +133,49 @@ pub(super) fn check_registration(
         }
     }
     match store.node_revocation(&node.id) {
-        Some(revocation) => identity::check_new_introduction(server, node, introduction, revocation),
-        None if before.is_none() => identity::check_introduction(server, node, introduction),
+        Some(revocation) => check_new_introduction(server, node, introduction, revocation),
+        None if before.is_none() => check_introduction(server, node, introduction),
         // The record was restored without its secret.
         None => Ok(()),
+    }
+}
+
+/// Checks whether a node whose identity was revoked may register with another secret: it has an introduction token that
+/// was issued after the revocation, whatever the servers require of other nodes.
+///
+/// # Errors
+/// It has none.
+fn check_new_introduction(
+    server: &ServerState,
+    node: &Node,
+    token: &str,
+    revocation: &NodeRevocation,
+) -> Result<(), Error> {
+    let claims = server.keyring().verified(token, ids::now());
+    if claims.is_some_and(|c| c.introduces(node) && revocation.precedes(c.iat)) {
+        return Ok(());
+    }
+    server.metrics().count("nomad.client.introduction_violation_num", 1, &[]);
+    let (node_id, node_pool) = (node.id.as_str(), node.node_pool.as_str());
+    tracing::warn!(target: "nomad.client", node_id, node_pool, "registration of a revoked node without a new introduction token");
+    Err(Error::node_revoked())
+}
+
+/// Checks whether an unknown node may register: it has a valid introduction token, or does not need one.
+///
+/// # Errors
+/// An introduction token is required, and the node has none.
+fn check_introduction(server: &ServerState, node: &Node, token: &str) -> Result<(), Error> {
+    let enforcement = server.settings().introduction.enforcement;
+    let introduced = || server.keyring().verified(token, ids::now()).is_some_and(|c| c.introduces(node));
+    if enforcement == Enforcement::None || introduced() {
+        return Ok(());
+    }
+    server.metrics().count("nomad.client.introduction_violation_num", 1, &[]);
+    let (node_id, node_pool) = (node.id.as_str(), node.node_pool.as_str());
+    tracing::warn!(target: "nomad.client", node_id, node_pool, "node registration without introduction token");
+    match enforcement {
+        Enforcement::Strict => Err(Error::permission_denied()),
+        Enforcement::None | Enforcement::Warn => Ok(()),
     }
 }

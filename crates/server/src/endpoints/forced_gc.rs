@@ -1,92 +1,22 @@
 //! A forced run that somebody waits for (`docs/spec/garbage-collection.md §13.4`). A core evaluation exists in the
 //! leader's broker alone, and the leader runs it: its worker notes how the run ended before it ends the evaluation.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use parking_lot::Mutex;
-use tokio::sync::Notify;
-
-use super::{CoreJob, core_eval};
+use crate::Server;
 use crate::error::{Error, ErrorKind};
 use crate::evals::broker::QueueName;
-use crate::handle::Server;
+use crate::leadership::gc::core_job::{CoreJob, core_eval};
+use crate::leadership::gc::runs::Ended;
+use crate::leading::Leading;
 use encamp_model::gc::GcReport;
-use encamp_model::{Evaluation, JobType, format_duration};
+use encamp_model::{JobType, format_duration};
 
-/// How many reports are kept.
-const KEPT: usize = 64;
 /// How often a caller that waits checks whether it waits in vain.
 const CHECK: Duration = Duration::from_millis(250);
 /// The longest wait.
 pub const LONGEST_WAIT: Duration = Duration::from_secs(600);
-
-/// How a run ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Ended {
-    /// It deleted these objects.
-    Done(GcReport),
-    /// It failed: its error. The broker delivers the evaluation again.
-    Failed(String),
-}
-
-/// A run that ended.
-struct Row {
-    number: u64,
-    kind: CoreJob,
-    /// ModifyIndex of its evaluation: the run saw a state of at least this index.
-    index: u64,
-    ended: Ended,
-}
-
-#[derive(Default)]
-struct Rows {
-    list: VecDeque<Row>,
-    /// The number of the next row.
-    next: u64,
-}
-
-/// The latest runs that ended while this server was the leader.
-#[derive(Default)]
-pub struct Runs {
-    rows: Mutex<Rows>,
-    changed: Notify,
-}
-
-impl Runs {
-    /// Notes how a run ended.
-    pub(crate) fn note(&self, name: &str, index: u64, ended: Ended) {
-        let Some(kind) = CoreJob::of_name(name) else { return };
-        let mut rows = self.rows.lock();
-        let number = rows.next;
-        rows.next += 1;
-        if rows.list.len() >= KEPT {
-            rows.list.pop_front();
-        }
-        rows.list.push_back(Row { number, kind, index, ended });
-        drop(rows);
-        self.changed.notify_waiters();
-    }
-
-    /// The number of the next run that is noted.
-    fn next(&self) -> u64 {
-        self.rows.lock().next
-    }
-
-    /// A forced run that was noted since, and that saw a state of at least an index. A request that a newer one replaced
-    /// finds the run of that one.
-    fn since(&self, number: u64, index: u64) -> Option<Ended> {
-        let rows = self.rows.lock();
-        let fits = |row: &&Row| row.number >= number && row.kind == CoreJob::Forced && row.index >= index;
-        rows.list.iter().find(fits).map(|row| row.ended.clone())
-    }
-}
-
-/// What a worker tells about the run of a core evaluation.
-pub(crate) fn note(server: &Server, eval: &Evaluation, ended: Ended) {
-    server.queues().gc_runs().note(&eval.job_id, eval.modify_index, ended);
-}
 
 fn refused(text: impl std::fmt::Display) -> Error {
     Error::new(ErrorKind::Internal, text)
@@ -113,7 +43,7 @@ pub async fn force_and_wait(server: &Server, wait: Duration) -> Result<GcReport,
     let deadline = tokio::time::Instant::now() + wait.min(LONGEST_WAIT);
     loop {
         // Registered before the check, so that no report is missed in between.
-        let changed = runs.changed.notified();
+        let changed = runs.changed().notified();
         tokio::pin!(changed);
         changed.as_mut().enable();
         match runs.since(number, index) {
@@ -156,7 +86,7 @@ fn may_run(server: &Server) -> Result<(), Error> {
 }
 
 /// Why the end of the run was not seen in time.
-fn late(server: &Server, wait: Duration) -> String {
+fn late(server: &Leading, wait: Duration) -> String {
     let stats = server.queues().broker().stats();
     let core = stats.by_queue.get(&QueueName::Scheduler(JobType::Core));
     let nanos = i64::try_from(wait.as_nanos()).unwrap_or(i64::MAX);

@@ -1,10 +1,9 @@
-//! Connections over which servers send requests to the agents of nodes.
+//! The connections of nodes to a server, over which it sends requests to their agents.
 //!
 //! A node need not be reachable: it connects to a server and keeps the call [`Connect`](super::calls::Connect) open
-//! (`serve`). The bytes of the call's request and of its answer are an HTTP/2 connection in the other direction, in
-//! which the server is the client ([`NodeLinks`]). A server without a connection of the node forwards requests to the
-//! one that has it ([`NodeRoutes`]). Each request has a stream of its own: who does not read stops who writes, and
-//! either side can end it.
+//! ([`super::linked_agent`]). The bytes of the call's request and of its answer are an HTTP/2 connection in the other
+//! direction, in which the server is the client ([`NodeLinks`]). Each request has a stream of its own: who does not read
+//! stops who writes, and either side can end it.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,49 +12,29 @@ use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::{Request, Response};
-use futures_util::StreamExt;
-use futures_util::future::BoxFuture;
-use futures_util::stream::FuturesUnordered;
-use hyper::body::Incoming;
 use hyper::client::conn::http2 as client;
-use hyper::server::conn::http2 as server;
-use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use parking_lot::Mutex;
 
-use super::calls::{Call, CallNode, Connected};
+use super::calls::CallNode;
 use super::passing;
-use super::pool::Pool;
-use super::service::{Interface, Service};
 use super::wire::{self, CallError};
-use encamp_http::AppState;
-use encamp_http::app::Pending;
 use encamp_http::duplex::{self, Connection};
 use encamp_http::local::LocalClient;
-use encamp_http::node_forward::{NO_PATH, NodeCall, NodeConnections, NodeError, NodeReply};
-use encamp_server::endpoints::node_auth;
+use encamp_http::node_forward::{NO_PATH, NodeError, NodeReply};
 use encamp_server::error::ErrorKind;
+use encamp_server::nodes::node_auth;
 use encamp_server::{Error, Server};
 
-/// Requests that one node answers at the same time. Further ones wait for one to end.
-const STREAMS: u32 = 1024;
 /// Connections that a server keeps of one node: those of before the node connected again end with their requests.
 const OF_ONE_NODE: usize = 4;
 /// The data that is sent before it is read, in bytes: of one request, and of all of a node.
-const WINDOWS: (u32, u32) = (256 << 10, 2 << 20);
+pub(crate) const WINDOWS: (u32, u32) = (256 << 10, 2 << 20);
 /// A node with open requests is pinged after the first time, and its connection is closed if no pong arrives within the
 /// second: the requests end with an error within five seconds of its death.
 const PING: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs(2));
-/// Longest wait for the answer of a server that is asked for a connection of a node.
-const ASK: Duration = Duration::from_secs(2);
 /// Longest wait for the answer to a call to a node: plugins take their time.
-const CALL: Duration = Duration::from_secs(150);
-/// Largest message of a call to a node, in bytes.
-const LONGEST_CALL: usize = 4 << 20;
-/// How often a node looks whether it should be connected to another server.
-const REBALANCE: Duration = Duration::from_secs(30);
-/// How long open requests go on after a node has connected to another server.
-const LAST_REQUESTS: Duration = Duration::from_secs(3600);
+pub(crate) const CALL: Duration = Duration::from_secs(150);
 
 type Sender = client::SendRequest<Body>;
 
@@ -131,7 +110,7 @@ impl NodeLinks {
     }
 
     /// Sends a request to a node over its connection to this server.
-    async fn send(&self, node_id: &str, mut request: Request<Body>) -> Result<Response<Body>, NodeError> {
+    pub(crate) async fn send(&self, node_id: &str, mut request: Request<Body>) -> Result<Response<Body>, NodeError> {
         let mut sender = self.newest(node_id).ok_or(NodeError::NoPath)?;
         let (outgoing, websocket) =
             passing::outgoing(node_id, &mut request, true).map_err(|e| NodeError::Broken(e.to_string()))?;
@@ -161,7 +140,7 @@ async fn send(sender: &mut Sender, node_id: &str, request: Request<Body>) -> Res
     Ok(sent.map_err(|e| NodeError::Broken(format!("the connection of node {node_id} broke: {e}")))?.map(Body::new))
 }
 
-fn failed(e: CallError) -> NodeError {
+pub(crate) fn failed(e: CallError) -> NodeError {
     match e {
         CallError::Unreachable(_) => NodeError::NoPath,
         CallError::Lost(text) => NodeError::Broken(text),
@@ -201,80 +180,6 @@ impl Drop for Entry<'_> {
     }
 }
 
-/// The ways from a server to the nodes of the cluster.
-pub struct NodeRoutes {
-    service: Service,
-    /// Connections of their own, because answers may go on for long.
-    pool: Pool,
-}
-
-impl NodeRoutes {
-    /// The ways from the server of a service.
-    pub fn new(service: Service) -> NodeRoutes {
-        let pool = service.pool().another();
-        NodeRoutes { service, pool }
-    }
-
-    /// The address of the server that has a connection of a node. All are asked at once, the first one that has it is
-    /// taken.
-    async fn server_of(&self, node_id: &str) -> Option<(encamp_raft::ServerId, String)> {
-        let own = self.service.gossip().own().id;
-        let asked: FuturesUnordered<_> = self
-            .service
-            .gossip()
-            .alive()
-            .into_iter()
-            .filter(|known| known.id != own)
-            .map(|known| async move {
-                let call = Connected { node_id: node_id.into() };
-                let answer = self.pool.call_server(ASK, known.id, &known.rpc, &call).await;
-                answer.is_ok_and(|has| has).then_some((known.id, known.rpc))
-            })
-            .collect();
-        let mut having = asked.filter_map(std::future::ready);
-        having.next().await
-    }
-
-    async fn forward(
-        &self,
-        node_id: &str,
-        mut request: Request<Body>,
-        only_own: bool,
-    ) -> Result<Response<Body>, NodeError> {
-        if self.service.links().has(node_id) || only_own {
-            return self.service.links().send(node_id, request).await;
-        }
-        let (_, address) = self.server_of(node_id).await.ok_or(NodeError::NoPath)?;
-        self.pool.reach(&address).await.map_err(failed)?;
-        let (outgoing, websocket) =
-            passing::outgoing(&address, &mut request, true).map_err(|e| NodeError::Broken(e.to_string()))?;
-        let response = self.pool.send(&address, outgoing).await.map_err(failed)?;
-        Ok(passing::incoming(response, websocket))
-    }
-}
-
-impl NodeConnections for NodeRoutes {
-    fn send<'a>(
-        &'a self,
-        node_id: &'a str,
-        request: Request<Body>,
-        only_own: bool,
-    ) -> Pending<'a, Result<Response<Body>, NodeError>> {
-        Box::pin(self.forward(node_id, request, only_own))
-    }
-
-    fn call<'a>(&'a self, node_id: &'a str, call: NodeCall) -> Pending<'a, Result<NodeReply, NodeError>> {
-        Box::pin(async move {
-            let call = CallNode { node_id: node_id.into(), call };
-            if self.service.links().has(node_id) {
-                return self.service.links().call(call).await;
-            }
-            let (server, address) = self.server_of(node_id).await.ok_or(NodeError::NoPath)?;
-            self.pool.call_server(CALL + ASK, server, &address, &call).await.map_err(failed)
-        })
-    }
-}
-
 /// The answer of a server to a call that it should pass on to a node.
 pub(crate) fn answer_of(result: Result<NodeReply, NodeError>) -> Result<NodeReply, Error> {
     result.map_err(|e| match e {
@@ -282,56 +187,4 @@ pub(crate) fn answer_of(result: Result<NodeReply, NodeError>) -> Result<NodeRepl
         NodeError::Broken(text) => Error::internal(text),
         NodeError::Refused(e) => Error::new(ErrorKind::of_status(e.status), e.message),
     })
-}
-
-/// The agent of a node, as servers ask it over its connection.
-pub struct LinkedAgent(pub AppState);
-
-impl Interface for LinkedAgent {
-    fn answer(&self, request: Request<Body>) -> BoxFuture<'static, Response<Body>> {
-        let app = self.0.clone();
-        Box::pin(async move {
-            match wire::method(request.uri().path()) {
-                Some(CallNode::METHOD) => wire::response::<CallNode>(call(&app, request.into_body()).await),
-                Some(method) => wire::refusal(Error::not_found(format!("rpc: can't find method {method}"))),
-                None => passing::answer(app, request).await,
-            }
-        })
-    }
-}
-
-async fn call(app: &AppState, body: Body) -> Result<NodeReply, Error> {
-    let bytes = axum::body::to_bytes(body, LONGEST_CALL).await.map_err(|e| Error::bad(e.to_string()))?;
-    let CallNode { node_id, call } = wire::read(&bytes)?;
-    let client = app.client().filter(|c| c.node_id() == node_id).ok_or_else(|| Error::not_found(NO_PATH))?;
-    answer_of(call.carry_out(client).await.map_err(NodeError::Refused))
-}
-
-/// Answers the requests of a server until the connection ends. `moved` tells whether the node should be connected to
-/// another server: then it ends after its open requests, and this returns at once.
-pub(crate) async fn serve(io: Connection, agent: Arc<dyn Interface>, moved: impl Fn() -> bool) {
-    let answer = service_fn(move |request: Request<Incoming>| {
-        let answer = agent.answer(request.map(Body::new));
-        async move { Ok::<_, std::convert::Infallible>(answer.await) }
-    });
-    let mut builder = server::Builder::new(TokioExecutor::new());
-    builder.timer(TokioTimer::new()).max_concurrent_streams(STREAMS);
-    builder.initial_stream_window_size(WINDOWS.0).initial_connection_window_size(WINDOWS.1);
-    let mut serving = Box::pin(builder.serve_connection(TokioIo::new(io), answer));
-    let mut looks = tokio::time::interval(REBALANCE);
-    loop {
-        tokio::select! {
-            done = &mut serving => {
-                if let Err(error) = done {
-                    tracing::debug!(target: "rpc", %error, "the connection to a server broke");
-                }
-                return;
-            }
-            _ = looks.tick() => if moved() {
-                serving.as_mut().graceful_shutdown();
-                tokio::spawn(tokio::time::timeout(LAST_REQUESTS, serving));
-                return;
-            }
-        }
-    }
 }

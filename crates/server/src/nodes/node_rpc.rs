@@ -5,14 +5,17 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::identity;
+use super::drain::{DrainRequest, set_drain};
+use super::node_answer::NodeAnswer;
 use super::node_auth::{self, NodeProof, authenticate, authenticate_in};
+use super::node_evals::decide_status;
+use super::node_identity;
+use super::node_status::{self, set_status};
 use crate::Server;
 use crate::error::Error;
 use crate::keyring::KEY_WAIT;
-use crate::leadership::loops::drain::set::{DrainRequest, set_drain};
-use crate::nodes::node_evals::decide_status;
-use crate::nodes::node_status::{self, Changed, set_status};
+use crate::leading::Leading;
+use crate::server_state::ServerState;
 use crate::storage::watch::WatchKey;
 use encamp_host::ids;
 use encamp_model::*;
@@ -29,8 +32,6 @@ pub(crate) const MOST_SERVICES: usize = 1_000;
 pub(crate) const MOST_SERVICES_OF_ALLOC: usize = 512;
 /// Maximum number of requested allocations in one call.
 pub(crate) const MOST_IDS: usize = 10_000;
-/// Maximum number of requested identities in one call.
-pub(crate) const MOST_IDENTITIES: usize = 1_000;
 /// Maximum length of a node's ID, name or datacenter, in bytes.
 const LONGEST_NAME: usize = 256;
 
@@ -43,53 +44,13 @@ fn at_most<T>(list: &[T], most: usize, what: &str) -> Result<(), Error> {
     }
 }
 
-/// The response to a registration, a heartbeat, or another node change.
-#[derive(Debug, Clone, Default)]
-pub struct NodeAnswer {
-    /// The TTL until the next heartbeat, in nanoseconds.
-    pub heartbeat_ttl: i64,
-    /// IDs of the created evaluations.
-    pub eval_ids: Vec<String>,
-    /// The index at which they were written.
-    pub eval_create_index: u64,
-    /// The node's ModifyIndex, if the node was changed.
-    pub node_modify_index: u64,
-    /// The number of nodes.
-    pub num_nodes: usize,
-    /// The node's eligibility.
-    pub scheduling_eligibility: NodeEligibility,
-    /// The index of the write; 0 if nothing was written.
-    pub index: u64,
-    /// The node's new identity; empty if the current one remains valid.
-    pub signed_identity: SecretString,
-}
-
-impl NodeAnswer {
-    /// The response for a changed node.
-    pub fn of(changed: Changed) -> NodeAnswer {
-        let (index, eval_create_index) = (changed.index, changed.eval_index());
-        let eval_ids = changed.eval_ids;
-        NodeAnswer { index, node_modify_index: index, eval_ids, eval_create_index, ..Default::default() }
-    }
-
-    /// Adds the stored data of the nodes.
-    pub fn completed(mut self, server: &Server, id: &str) -> NodeAnswer {
-        let snapshot = server.snapshot();
-        self.num_nodes = snapshot.state().node_index().rows().len();
-        if let Some(n) = snapshot.state().node(id) {
-            self.scheduling_eligibility = n.node.scheduling_eligibility.clone();
-        }
-        self
-    }
-}
-
 /// Registers a node or updates its registration. `held` is its current identity, or the token that introduces it; an
 /// identity is returned if it needs one.
 ///
 /// # Errors
 /// A field is missing, the secret is not that of the node or was revoked, a required introduction is missing, or there
 /// is no leader.
-pub async fn register(server: &Server, mut node: Node, held: &str) -> Result<NodeAnswer, Error> {
+pub async fn register(server: &Leading, mut node: Node, held: &str) -> Result<NodeAnswer, Error> {
     server.wait_ready().await?;
     for (missing, what) in [
         (node.id.is_empty(), "missing node ID for client registration"),
@@ -135,7 +96,7 @@ pub async fn register(server: &Server, mut node: Node, held: &str) -> Result<Nod
     let (id, down) = (node.id.clone(), node.status == NodeStatus::Down);
     // The first leader of a cluster makes its first key while nodes register.
     server.keyring().wait_active(KEY_WAIT).await;
-    let identity = identity::of_node(server, &node, held);
+    let identity = node_identity::of_node(server, &node, held);
     node.identity_signing_key_id = identity.as_ref().map_or_else(String::new, |(_, key)| key.clone());
     let op = Operation::NodeRegister(Box::new(NodeRegister { node, create_pool: true, now }));
     let changed = node_status::change(server, op).await?;
@@ -149,23 +110,23 @@ pub async fn register(server: &Server, mut node: Node, held: &str) -> Result<Nod
 }
 
 /// Shortens the TTL if a node needs an identity and a new cluster has no signing key yet.
-fn come_again_for_identity(server: &Server, answer: &mut NodeAnswer) {
+fn come_again_for_identity(server: &ServerState, answer: &mut NodeAnswer) {
     if answer.signed_identity.is_empty() && server.keyring().active_id().is_none() {
         answer.heartbeat_ttl = answer.heartbeat_ttl.min(SECOND);
     }
 }
 
-fn heartbeat(server: &Server, id: &str) -> Result<i64, Error> {
+fn heartbeat(server: &Leading, id: &str) -> Result<i64, Error> {
     Ok(server.queues().heartbeats().reset(id, ids::now(), ids::random())?)
 }
 
 /// Whether the state of this server contains a node that proves itself like this. The state may be behind the leader.
-pub fn knows(server: &Server, id: &str, proof: &NodeProof) -> bool {
+pub fn knows(server: &ServerState, id: &str, proof: &NodeProof) -> bool {
     !id.is_empty() && authenticate(server, id, proof).is_ok()
 }
 
 /// Whether a registration would create a new node or a new node pool.
-pub fn is_new(server: &Server, node: &Node) -> bool {
+pub fn is_new(server: &ServerState, node: &Node) -> bool {
     let snapshot = server.snapshot();
     let pool = node.node_pool.as_str();
     snapshot.state().node(&node.id).is_none() || (!pool.is_empty() && snapshot.state().node_pool(pool).is_none())
@@ -177,7 +138,7 @@ pub fn is_new(server: &Server, node: &Node) -> bool {
 /// # Errors
 /// The node or status is unknown, or there is no leader.
 pub async fn update_status(
-    server: &Server,
+    server: &Leading,
     id: &str,
     proof: &NodeProof,
     held: &str,
@@ -192,7 +153,7 @@ pub async fn update_status(
     let live = snapshot.state().node(id).is_some_and(|n| n.allocs.iter().any(|a| !a.phase.terminal()));
     let pool = snapshot.state().node_pool(&node.node_pool).is_some();
     let decision = decide_status(&node, status, None, live, pool, ids::now());
-    let (signed_identity, key) = identity::of_node(server, &node, held).unwrap_or_default();
+    let (signed_identity, key) = node_identity::of_node(server, &node, held).unwrap_or_default();
     let mut answer = NodeAnswer { signed_identity: signed_identity.clone(), ..Default::default() };
     let down = decision.status == NodeStatus::Down;
     if decision.changes(&node) || (!key.is_empty() && key != node.identity_signing_key_id) {
@@ -261,7 +222,7 @@ fn newest(store: &StateStore, id: &str) -> u64 {
 /// # Errors
 /// The state did not reach the index in time, the node is unknown, or the proof is wrong.
 pub async fn allocs(
-    server: &Server,
+    server: &ServerState,
     id: &str,
     proof: &NodeProof,
     ids: &[String],
@@ -305,7 +266,7 @@ fn for_node(state: &State, node: &str, wanted: &str) -> Option<Arc<Allocation>> 
 ///
 /// # Errors
 /// The proof is wrong.
-pub fn own_node(server: &Server, id: &str, proof: &NodeProof) -> Result<Option<Arc<Node>>, Error> {
+pub fn own_node(server: &ServerState, id: &str, proof: &NodeProof) -> Result<Option<Arc<Node>>, Error> {
     let known = server.snapshot().state().node(id).is_some();
     known.then(|| authenticate(server, id, proof)).transpose()
 }
@@ -353,7 +314,7 @@ pub async fn update_allocs(
 ///
 /// # Errors
 /// The node is unknown, the proof is wrong, or there is no leader.
-pub async fn emit_events(server: &Server, id: &str, proof: &NodeProof, events: Vec<NodeEvent>) -> Result<u64, Error> {
+pub async fn emit_events(server: &Leading, id: &str, proof: &NodeProof, events: Vec<NodeEvent>) -> Result<u64, Error> {
     server.wait_ready().await?;
     authenticate(server, id, proof)?;
     at_most(&events, MOST_EVENTS, "events")?;
@@ -366,7 +327,7 @@ pub async fn emit_events(server: &Server, id: &str, proof: &NodeProof, events: V
 /// # Errors
 /// The node is unknown, the proof is wrong, a service or an allocation belongs to another node, or there is no leader.
 pub async fn upsert_services(
-    server: &Server,
+    server: &Leading,
     id: &str,
     proof: &NodeProof,
     services: Vec<ServiceRegistration>,
@@ -398,7 +359,7 @@ pub async fn upsert_services(
 /// # Errors
 /// The node is unknown, the proof is wrong, the service does not exist, or there is no leader.
 pub async fn delete_service(
-    server: &Server,
+    server: &Leading,
     id: &str,
     proof: &NodeProof,
     namespace: &str,
@@ -418,7 +379,7 @@ pub async fn delete_service(
 /// # Errors
 /// The node is unknown, the proof is wrong, or there is no leader.
 pub async fn drain_self(
-    server: &Server,
+    server: &Leading,
     id: &str,
     proof: &NodeProof,
     strategy: DrainStrategy,

@@ -1,0 +1,94 @@
+//! The tables of allocations. Each allocation is stored with its node, so that a client's update changes one small tree;
+//! the table of all IDs contains only the node of each allocation.
+
+use std::sync::Arc;
+
+use imbl::{OrdMap, OrdSet};
+
+use super::id::Id;
+use super::usage::AllocEntry;
+use encamp_model::Allocation;
+
+/// The slot of nodes that are not stored.
+pub(super) const NO_SLOT: u32 = u32::MAX;
+
+/// Allocations by ID. Cloning is cheap, and so is a write after it.
+#[derive(Debug, Clone, Default)]
+pub struct AllocsById(pub(super) OrdMap<Id, Arc<AllocEntry>>);
+
+impl AllocsById {
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The allocations by ascending ID.
+    pub fn iter(&self) -> imbl::ordmap::Values<'_, Id, Arc<AllocEntry>, imbl::shared_ptr::DefaultSharedPtr> {
+        self.0.values()
+    }
+
+    /// The allocation of that ID.
+    pub fn get(&self, id: &str) -> Option<&Arc<AllocEntry>> {
+        self.at(&Id::new(id))
+    }
+
+    /// The same by its key.
+    pub fn at(&self, id: &Id) -> Option<&Arc<AllocEntry>> {
+        self.0.get(id)
+    }
+
+    pub(super) fn insert(&mut self, id: Id, entry: Arc<AllocEntry>) -> Option<Arc<AllocEntry>> {
+        self.0.insert(id, entry)
+    }
+
+    pub(super) fn remove(&mut self, id: &Id) -> Option<Arc<AllocEntry>> {
+        self.0.remove(id)
+    }
+}
+
+impl<'a> IntoIterator for &'a AllocsById {
+    type Item = &'a Arc<AllocEntry>;
+    type IntoIter = imbl::ordmap::Values<'a, Id, Arc<AllocEntry>, imbl::shared_ptr::DefaultSharedPtr>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
+/// The tables of allocations besides the nodes' own.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Allocs {
+    /// The slot of each allocation's node; `NO_SLOT` if it is not stored.
+    pub(super) slots: OrdMap<Id, u32>,
+    /// Those whose node is not stored.
+    pub(super) orphaned: AllocsById,
+    /// Their nodes' IDs and their own.
+    pub(super) orphaned_by_node: OrdSet<(Id, Id)>,
+    /// By job ID and namespace: all allocations of a job ID are neighbours, whatever their namespace. With the slots of
+    /// their nodes, so that those of a job are found without `slots`, a large tree.
+    pub(super) by_job: OrdMap<(Id, Id), OrdMap<Id, u32>>,
+}
+
+impl Allocs {
+    pub(super) fn of_missing_node(&self, node: &Id) -> impl Iterator<Item = &Id> {
+        let start = (node.clone(), Id::default());
+        self.orphaned_by_node.range(start..).take_while(move |(n, _)| n == node).map(|(_, id)| id)
+    }
+
+    /// Notes where an allocation is.
+    pub(super) fn note_slot(&mut self, id: &Id, alloc: &Allocation, slot: u32) {
+        self.slots.insert(id.clone(), slot);
+        let job = (Id::new(&alloc.job_id), Id::new(&alloc.namespace));
+        self.by_job.entry(job).or_default().insert(id.clone(), slot);
+    }
+
+    pub(super) fn leave_orphaned(&mut self, id: &Id, node_id: &str) -> Option<Arc<AllocEntry>> {
+        self.orphaned_by_node.remove(&(Id::new(node_id), id.clone()));
+        self.orphaned.remove(id)
+    }
+}
