@@ -12,9 +12,9 @@ use super::Logs;
 use super::log::{Level, Watch};
 use super::start::{ReloadError, Reloader};
 use super::{export, profile};
-use encamp_http::app::{AgentControl, AgentStats, LogSource, LogWatch, Pending, Profile, ProfileKind};
+use encamp_http::agent::local_client::ByteStream;
+use encamp_http::agent::state::{AgentControl, AgentStats, LogSource, LogWatch, Pending, Profile, ProfileKind};
 use encamp_http::error::Error;
-use encamp_http::local::ByteStream;
 
 /// The effective configuration without secrets, which a reload changes; clones share it.
 #[derive(Clone)]

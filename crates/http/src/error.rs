@@ -2,8 +2,8 @@
 
 use std::fmt::Display;
 
-use super::json::JsonError;
-use super::response::Meta;
+use crate::request::json::JsonError;
+use crate::request::response::Meta;
 use encamp_client::error::ClientError;
 pub use encamp_server::error::multi_error;
 

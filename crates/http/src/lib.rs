@@ -1,113 +1,31 @@
 //! The HTTP interface of an agent (`docs/spec/http-api.md`).
 //!
-//! [`router`] gives the service for an [`AppState`]. One table, [`routes`], gives for each path and method the handler,
-//! the right that the caller needs, and the name in metrics. A handler is an `async fn(Request) -> Outcome` in the
-//! module of its area; `docs/dev/add-an-http-route.md` shows how to add one. Nothing here decides about jobs, nodes or
-//! plans: the rules of writes are in [`encamp_server::endpoints`].
+//! [`router`] gives the service for an [`AppState`]. One [table](routes::table) gives for each path and method the
+//! handler, the right that the caller needs, and the name in metrics. A handler is an `async fn(Request) -> Outcome` in
+//! the module of its area; `docs/dev/add-an-http-route.md` shows how to add one. Nothing here decides about jobs, nodes
+//! or plans: the rules of writes are in [`encamp_server::endpoints`].
 //!
-//! - [`mod@route`], [`pattern`]: what a route is, and what its path matches. [`request`], [`response`], [`error`],
-//!   [`params`], [`paths`]: requests and answers. [`json`]: bodies. [`encode`]: compression.
-//! - [`access`]: rights. [`authorization`] with `auth_limit` and `remote_access`: who calls, and for how long. `audit`: the rows of
-//!   requests in the audit log.
-//! - [`listener`], [`http1`] with `turn`, [`tls`]: connections. [`measure`]: what requests are called in metrics.
-//!   [`page`], [`filter`], [`ids`]: lists. [`app`], [`local`]: what the interface needs of its
-//!   agent. [`forward`]: requests for other servers. [`node_forward`], [`duplex`]: requests for the
-//!   agents of other nodes.
-//! - [`jobs`] with [`job_writes`], [`evals`], [`allocs`], [`deployments`], [`scaling`]: jobs and what comes of them.
-//! - [`autoscale`]: worker pools that size themselves.
-//! - The endpoints, by area: [`plain`], [`status`], [`agent`], [`host`] with [`host_addresses`], [`monitor`];
-//!   [`nodes`], [`pools`], [`namespaces`], [`operator`], [`search`], [`services`], [`volumes`] with [`host_volumes`],
-//!   [`variables`], [`keyring`], [`snapshots`], [`acl`]; [`events`].
-//! - What the node agent answers: [`client`], [`fs`], [`exec`] over a [`websocket`].
+//! [`serve`]: connections. `identity_providers`: logins with identities of other systems. [`agent`]: what the interface
+//! needs of its agent. [`access`]: rights, and the rows of the audit log. [`request`]: requests and responses. [`api`]:
+//! the handlers, by area. [`routes`]: the table. [`task_api`]: the interface on the sockets of tasks.
 //!
-//! **May use** `encamp_acl`, `encamp_audit`, `encamp_autoscale`, `encamp_client`, `encamp_host`, `encamp_jobspec`, `encamp_model`,
-//! `encamp_ops`, `encamp_raft`, `encamp_server`, `encamp_state`, `encamp_telemetry`. **Never** holds rules of writes.
+//! **May use** `encamp_acl`, `encamp_audit`, `encamp_autoscale`, `encamp_client`, `encamp_host`, `encamp_jobspec`,
+//! `encamp_model`, `encamp_ops`, `encamp_raft`, `encamp_server`, `encamp_state`, `encamp_telemetry`. **Never** holds rules
+//! of writes.
 
 #![warn(missing_docs)]
 
 pub mod access;
-#[cfg(test)]
-mod access_matrix_tests;
-pub(crate) mod acl;
-#[cfg(test)]
-mod acl_enforce_tests;
-#[cfg(test)]
-mod acl_tests;
 pub mod agent;
-pub mod allocs;
-pub mod app;
-pub(crate) mod audit;
-#[cfg(test)]
-mod audit_tests;
-pub(crate) mod auth_limit;
-pub(crate) mod authorization;
-pub mod autoscale;
-pub mod bodies;
-pub mod client;
-pub mod deployments;
-pub mod duplex;
-pub mod encode;
+pub mod api;
 pub mod error;
-pub mod evals;
-pub mod events;
-pub mod exec;
-pub mod filter;
-pub mod forward;
-pub mod fs;
-mod gc;
-pub mod gossip_keys;
-pub mod host;
-pub(crate) mod host_addresses;
-pub mod host_volumes;
-pub mod http1;
-pub mod ids;
-#[cfg(test)]
-mod job_tests;
-pub(crate) mod job_writes;
-pub mod jobs;
-pub mod json;
-pub mod keyring;
-pub mod listener;
-pub mod local;
-pub mod measure;
-pub mod monitor;
-mod named_server;
-pub mod namespaces;
-pub mod node_forward;
-pub mod nodes;
-pub mod operator;
-#[cfg(test)]
-mod oracle_tests;
-pub mod page;
-pub mod params;
-pub mod paths;
-pub(crate) mod pattern;
-pub mod plain;
-pub mod pools;
-pub(crate) mod remote_access;
+mod identity_providers;
 pub mod request;
-pub mod response;
-pub mod route;
 pub mod routes;
-pub mod scaling;
-pub mod search;
-#[cfg(test)]
-mod secret_tests;
-pub mod services;
-#[cfg(test)]
-mod shapes;
-pub mod snapshots;
-pub mod status;
+pub mod serve;
 pub mod task_api;
 #[cfg(test)]
-pub(crate) mod testing;
-#[cfg(test)]
 mod tests;
-pub mod tls;
-mod turn;
-pub mod variables;
-pub mod volumes;
-pub mod websocket;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -117,17 +35,20 @@ use axum::Router;
 use axum::extract::{ConnectInfo, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 
-pub use app::AppState;
-use audit::Trail;
-use authorization::Authorization;
-use encode::accepted;
+use access::audit_trail::Trail;
+use access::authorization::Authorization;
+pub use agent::state::AppState;
 use error::Error;
-use forward::Passed;
-use http1::{Origin, Peer};
-use measure::Metric;
-use request::Request;
-use response::Response;
-use routes::Found;
+use request::forward::Passed;
+use request::response::Response;
+use request::routed_request::Request;
+use routes::metric::Metric;
+use routes::table::Found;
+use serve::encode::accepted;
+use serve::http1::{Origin, Peer};
+
+use api::outside_api;
+use request::{forward, node_forward, params, paths};
 
 use encamp_model::format_duration;
 use encamp_server::acl::Denied;
@@ -157,7 +78,7 @@ pub async fn respond(app: AppState, request: axum::extract::Request) -> axum::re
 
 async fn answer_audited(app: AppState, request: axum::extract::Request) -> axum::response::Response {
     match app.audit().cloned() {
-        Some(log) => audit::respond(app, log, request).await,
+        Some(log) => access::audit_trail::respond(app, log, request).await,
         None => answer_here_or_there(app, request).await,
     }
 }
@@ -165,16 +86,17 @@ async fn answer_audited(app: AppState, request: axum::extract::Request) -> axum:
 async fn answer_here_or_there(app: AppState, mut request: axum::extract::Request) -> axum::response::Response {
     let encoding = accepted(request.headers());
     if let Some(origin @ Origin::Task(_)) = origin_of(&request)
-        && let Err(refused) = task_api::check(&app, &origin, request::token_of(request.headers()).to_string()).await
+        && let Err(refused) =
+            task_api::check(&app, &origin, request::routed_request::token_of(request.headers()).to_string()).await
     {
         return Response::error(refused).finish(false, encoding);
     }
     let query = params::Query::parse(request.uri().query().unwrap_or_default());
     let pretty = query.has("pretty") && query.get("pretty") != "0";
     let path = params::percent_decode(request.uri().path()).into_owned();
-    let cors = routes::cors(&path);
+    let cors = routes::table::cors(&path);
     let (method, headers) = (request.method().clone(), request.headers().clone());
-    let found = routes::find(&method, &path);
+    let found = routes::table::find(&method, &path);
     let trail = request.extensions().get::<Trail>().cloned();
     let failure = |e: Error| {
         if let Some(trail) = &trail {
@@ -215,7 +137,7 @@ async fn dispatch(
     let peer = request.extensions().get::<axum::extract::ConnectInfo<SocketAddr>>().map(|c| c.0);
     let moved = |to: &str| {
         let query = request.uri().query().map(|q| format!("?{q}")).unwrap_or_default();
-        Ok(plain::redirect(*request.method() == Method::GET, &format!("{}{query}", paths::encode(to))))
+        Ok(outside_api::redirect(*request.method() == Method::GET, &format!("{}{query}", paths::encode(to))))
     };
     let cleaned = paths::clean(&path);
     if cleaned != path && *request.method() != Method::CONNECT {
@@ -227,7 +149,7 @@ async fn dispatch(
             let trail = request.extensions().get::<Trail>().cloned();
             let (begin, metrics, handler) = (Instant::now(), app.metrics().clone(), matched.route.handler);
             let own_token = matched.route.has_own_token();
-            let token = if own_token { "" } else { request::token_of(request.headers()) };
+            let token = if own_token { "" } else { request::routed_request::token_of(request.headers()) };
             let authorization = Arc::new(Authorization::begin(&app, token, trail).await);
             if let Some(denied) = authorization.denied() {
                 refuse_guesses(&app, origin_of(&request).as_ref(), denied)?;

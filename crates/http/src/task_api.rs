@@ -14,10 +14,10 @@ use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 
-use super::app::AppState;
-use super::authorization;
-use super::error::Error;
-use super::http1::{Headers, Http1, Origin, Peer};
+use crate::access::authorization;
+use crate::agent::state::AppState;
+use crate::error::Error;
+use crate::serve::http1::{Headers, Http1, Origin, Peer};
 use encamp_client::TaskApi;
 use encamp_client::task_api::TaskName;
 use encamp_client::templates::{ApiAnswer, ApiReads, NoAnswer};
@@ -67,7 +67,7 @@ impl TaskSockets {
     pub fn open(&self, app: AppState, headers: Headers) {
         let metrics = app.metrics().clone();
         self.reads.send_replace(Some(app.clone()));
-        self.api.send_replace(Some(Arc::new(Http1::new(super::router(app), headers, metrics))));
+        self.api.send_replace(Some(Arc::new(Http1::new(crate::router(app), headers, metrics))));
     }
 
     /// Ends open requests, and answers no more.
@@ -99,7 +99,7 @@ impl ApiReads for TaskSockets {
             }
             let request = request.body(Body::empty()).map_err(|_| NoAnswer::Unreadable)?;
             // The agent itself asks, for a task: no audit device records that.
-            let response = super::answer_here_or_there(app, request).await;
+            let response = crate::answer_here_or_there(app, request).await;
             let (parts, body) = response.into_parts();
             let index = parts.headers.get("x-nomad-index").and_then(|v| v.to_str().ok()?.parse().ok());
             let body = axum::body::to_bytes(body, MAX_READ).await.map_err(|_| NoAnswer::Unreadable)?;
@@ -117,7 +117,7 @@ pub(super) async fn check(app: &AppState, origin: &Origin, token: String) -> Res
         return Err(Error::new(401, "Unauthorized"));
     }
     let Err(denied) = authorization::resolve(app, &token).await else { return Ok(()) };
-    super::refuse_guesses(app, Some(origin), denied)?;
+    crate::refuse_guesses(app, Some(origin), denied)?;
     Err(match denied {
         Denied::Unreachable => Error::internal(NO_LEADER),
         Denied::Unknown | Denied::Expired | Denied::Malformed | Denied::NotRunning => Error::new(403, "Forbidden"),

@@ -10,8 +10,8 @@ use super::passing;
 use super::pool::Pool;
 use super::service::Interface;
 use super::wire::CallError;
-use encamp_http::app::{AppState, Pending};
-use encamp_http::forward::{Forward, Forwarded};
+use encamp_http::agent::state::{AppState, Pending};
+use encamp_http::request::forward::{Forward, Forwarded};
 use encamp_model::outcome::{MAY_BE_DONE, NO_LEADER};
 use encamp_server::Server;
 

@@ -1,0 +1,5 @@
+//! The table of all routes.
+
+pub mod metric;
+pub mod route;
+pub mod table;
