@@ -11,7 +11,7 @@ use tokio::io::AsyncWrite;
 
 use super::wire::FORWARDED;
 use encamp_http::AppState;
-use encamp_http::request::forward::{FromAgent, PassedOn};
+use encamp_http::agent::servers::{FromAgent, PassedOn};
 use encamp_http::request::node_forward::asks_for_upgrade;
 use encamp_http::serve::duplex;
 use encamp_http::serve::duplex::{Opened, Upgrade};
