@@ -12,9 +12,10 @@ use super::Logs;
 use super::log::{Level, Watch};
 use super::start::{ReloadError, Reloader};
 use super::{export, profile};
-use encamp_http::app::{AgentControl, AgentStats, LogSource, LogWatch, Pending, Profile, ProfileKind};
+use encamp_http::agent::control::{AgentControl, AgentStats, LogSource, LogWatch, Profile, ProfileKind};
+use encamp_http::agent::pending::ByteStream;
+use encamp_http::agent::pending::Pending;
 use encamp_http::error::Error;
-use encamp_http::local::ByteStream;
 
 /// The effective configuration without secrets, which a reload changes; clones share it.
 #[derive(Clone)]

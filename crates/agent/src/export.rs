@@ -9,9 +9,9 @@ use tokio::fs::File;
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::{Child, Command};
 
-use encamp_http::app::LogSource;
+use encamp_http::agent::control::LogSource;
+use encamp_http::agent::pending::ByteStream;
 use encamp_http::error::Error;
-use encamp_http::local::ByteStream;
 
 /// Bytes read at a time.
 const CHUNK: usize = 64 << 10;

@@ -29,11 +29,11 @@ use encamp_audit::event::NodeMeta;
 use encamp_client::servers::Servers;
 use encamp_client::{AgentServices, Client};
 use encamp_host::ids;
-use encamp_http::app::{API_VERSION, AppState, HttpSettings};
+use encamp_http::agent::local_client::LocalClient;
+use encamp_http::agent::state::{API_VERSION, AppState, HttpSettings};
 use encamp_http::error::multi_error;
-use encamp_http::http1::{Headers, Http1};
-use encamp_http::listener::{AcceptSettings, Listener, Serving};
-use encamp_http::local::LocalClient;
+use encamp_http::serve::http1::{Headers, Http1};
+use encamp_http::serve::listener::{AcceptSettings, Listener, Serving};
 use encamp_http::task_api::TaskSockets;
 use encamp_rpc::gossip::Gossip;
 use encamp_rpc::membership::Members;
@@ -99,7 +99,7 @@ pub enum StartError {
 pub enum HttpError {
     /// The TLS files cannot be used.
     #[error(transparent)]
-    Tls(encamp_http::tls::TlsError),
+    Tls(encamp_http::serve::tls::TlsError),
     /// The name of an additional response header.
     #[error("http_api_response_headers: {0} is no header")]
     HeaderName(String),

@@ -1,8 +1,9 @@
 //! The agent's TLS: of its HTTP and RPC ports and of its calls to other agents (`docs/spec/http-api.md §11`,
 //! `docs/spec/agent-config.md §5.7`). A reload replaces all of it, or nothing.
 
-use encamp_http::listener::{TlsHandle, TlsMode};
-use encamp_http::tls::{self, TlsFiles};
+use encamp_http::serve::listener::{TlsHandle, TlsMode};
+use encamp_http::serve::tls;
+use encamp_http::serve::tls::TlsFiles;
 use encamp_rpc::tls::{self as rpc, CallTls, CallTlsSettings};
 use sha2::{Digest, Sha256};
 use thiserror::Error;

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use encamp_http::bodies::Budget;
+use encamp_http::serve::bodies::Budget;
 
 /// Memory for messages in flight from nodes: from all nodes, and from one address. What they become when they are read
 /// counts too.

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::call::Call;
 use super::caller::{Caller, Who};
-use encamp_http::node_forward::{NodeCall, NodeReply};
+use encamp_http::agent::node_connections::{NodeCall, NodeReply};
 use encamp_model::responses::{AllocsGetResponse, NodeClientAllocsResponse, NodeUpdateResponse};
 use encamp_model::{
     Allocation, Bytes, CsiClaimRequest, CsiClaimed, CsiRelease, DrainStrategy, IdentityRequest, Node, NodeEvent,

@@ -9,8 +9,9 @@ use futures_util::future::BoxFuture;
 use super::passing::{self, Interface};
 use super::pool::Pool;
 use super::wire::CallError;
-use encamp_http::app::{AppState, Pending};
-use encamp_http::forward::{Forward, Forwarded};
+use encamp_http::agent::pending::Pending;
+use encamp_http::agent::servers::{Forward, Forwarded};
+use encamp_http::agent::state::AppState;
 use encamp_model::outcome::{MAY_BE_DONE, NO_LEADER};
 use encamp_server::Server;
 

@@ -17,8 +17,8 @@ use super::node_links::{WINDOWS, answer_of};
 use super::passing::{self, Interface};
 use super::wire;
 use encamp_http::AppState;
-use encamp_http::duplex::Connection;
-use encamp_http::node_forward::{NO_PATH, NodeError, NodeReply};
+use encamp_http::agent::node_connections::{NO_PATH, NodeError, NodeReply};
+use encamp_http::serve::duplex::Connection;
 use encamp_server::Error;
 
 /// Requests that one node answers at the same time. Further ones wait for one to end.

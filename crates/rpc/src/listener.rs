@@ -14,7 +14,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use tokio::net::TcpStream;
 
 use super::tls;
-use encamp_http::listener::{Connection, Failure, Protocol, Stopped};
+use encamp_http::serve::listener::{Connection, Failure, Protocol, Stopped};
 
 /// Calls that one connection may have open. Blocking ones are open for minutes.
 const STREAMS: u32 = 4096;
@@ -111,7 +111,7 @@ mod tests {
     use crate::calls::Ping;
     use crate::pool::{Pool, PoolSettings};
     use crate::wire::{self, CallError};
-    use encamp_http::listener::{AcceptSettings, Listener, Serving};
+    use encamp_http::serve::listener::{AcceptSettings, Listener, Serving};
     use encamp_server::Error;
 
     /// Gives back what it got.

@@ -13,8 +13,8 @@ use super::node_links::{CALL, failed};
 use super::passing;
 use super::pool::Pool;
 use super::service::Service;
-use encamp_http::app::Pending;
-use encamp_http::node_forward::{NodeCall, NodeConnections, NodeError, NodeReply};
+use encamp_http::agent::node_connections::{NodeCall, NodeConnections, NodeError, NodeReply};
+use encamp_http::agent::pending::Pending;
 
 /// Longest wait for the answer of a server that is asked for a connection of a node.
 const ASK: Duration = Duration::from_secs(2);

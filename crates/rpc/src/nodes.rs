@@ -22,7 +22,7 @@ use super::service::{Answers, Service, hold_pause};
 use super::wire::{self, CallError};
 use encamp_client::servers::{Answer, Credentials, Servers, ServersError};
 use encamp_host::ids;
-use encamp_http::duplex;
+use encamp_http::serve::duplex;
 use encamp_model::responses::{AllocsGetResponse, NodeClientAllocsResponse, NodeUpdateResponse};
 use encamp_model::{
     Allocation, CsiClaimRequest, CsiClaimed, CsiRelease, DrainStrategy, IdentityRequest, Node, NodeEvent, NodeStatus,

@@ -1,7 +1,7 @@
 //! Requests of the HTTP API that one agent passes on to another one over HTTP/2, websockets included.
 //!
 //! HTTP/2 has no upgrades: a request for a websocket carries the mark [`WEBSOCKET`], and its bytes are the body of the
-//! request and the body of the answer ([`encamp_http::duplex`]). The agents at both ends translate.
+//! request and the body of the answer ([`encamp_http::serve::duplex`]). The agents at both ends translate.
 
 use std::time::Duration;
 
@@ -12,9 +12,10 @@ use tokio::io::AsyncWrite;
 
 use super::wire::FORWARDED;
 use encamp_http::AppState;
-use encamp_http::duplex::{self, Opened, Upgrade};
-use encamp_http::forward::{FromAgent, PassedOn};
-use encamp_http::node_forward::asks_for_upgrade;
+use encamp_http::agent::servers::{FromAgent, PassedOn};
+use encamp_http::request::node_forward::asks_for_upgrade;
+use encamp_http::serve::duplex;
+use encamp_http::serve::duplex::{Opened, Upgrade};
 
 /// Headers about a connection rather than a request.
 const HOPS: &[HeaderName] =

@@ -12,7 +12,8 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, Error, ServerConfig, SignatureScheme};
 use x509_parser::prelude::{FromDer, GeneralName, X509Certificate};
 
-use encamp_http::tls::{self, TlsFiles};
+use encamp_http::serve::tls;
+use encamp_http::serve::tls::TlsFiles;
 
 /// The protocol's name in handshakes.
 const ALPN: &[u8] = b"h2";
@@ -202,7 +203,7 @@ mod tests {
     use crate::wire;
     use axum::body::Body;
     use axum::http::{Request, Response};
-    use encamp_http::listener::{AcceptSettings, Listener, TlsHandle, TlsMode};
+    use encamp_http::serve::listener::{AcceptSettings, Listener, TlsHandle, TlsMode};
     use futures_util::future::BoxFuture;
 
     fn certificate(common: &str, alternative: &[&str]) -> CertificateDer<'static> {

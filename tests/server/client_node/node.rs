@@ -101,7 +101,8 @@ async fn terminal_statuses_do_not_change_after_a_crash() {
     for gone in ["alloc", "client/allocs"] {
         unmount_below(&dir.0);
         std::fs::remove_dir_all(dir.0.join(gone).join(&id)).unwrap();
-        let client = Client::start(Config { dev: false, ..config(&dir.0) }, AgentServices::new(servers.clone())).await.unwrap();
+        let client =
+            Client::start(Config { dev: false, ..config(&dir.0) }, AgentServices::new(servers.clone())).await.unwrap();
         let later = alloc(JobType::Batch, &tasks);
         servers.write(later.clone());
         servers.status(&later.id, ClientStatus::Complete).await;

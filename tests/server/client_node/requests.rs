@@ -2,8 +2,8 @@
 
 use super::*;
 use encamp_client::drivers::{ExecInput, ExecOutput, ExecSession};
-use encamp_client::node_handle::{LogsRequest, Origin};
 use encamp_client::logs::stream::Frames;
+use encamp_client::node_handle::{LogsRequest, Origin};
 use encamp_client::policy::check_restart::CheckOutcome;
 use tokio::io::AsyncReadExt;
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use encamp_http::local::LocalClient;
+use encamp_http::agent::local_client::LocalClient;
 use encamp_server::Server;
 use encamp_telemetry::Metrics;
 use thiserror::Error;

@@ -10,8 +10,9 @@ use encamp_autoscale::jobs::driver::{self as jobs, JobScaler};
 use encamp_autoscale::jobs::status::GroupStatus;
 use encamp_autoscale::provider::local::Local;
 use encamp_autoscale::status::PoolStatus;
-use encamp_http::app::{Autoscaling, Pending};
-use encamp_http::autoscale::{UNKNOWN_GROUP, UNKNOWN_POOL};
+use encamp_http::agent::autoscaling::Autoscaling;
+use encamp_http::agent::pending::Pending;
+use encamp_http::api::autoscale::{UNKNOWN_GROUP, UNKNOWN_POOL};
 use encamp_http::error::Error;
 use parking_lot::Mutex;
 

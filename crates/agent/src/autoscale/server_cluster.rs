@@ -8,7 +8,7 @@ use encamp_api::json;
 use encamp_autoscale::cluster::{Answer, Cluster, ClusterError, Items, Stored, Usage};
 use encamp_autoscale::paths::NAMESPACE;
 use encamp_autoscale::protection::Servers;
-use encamp_http::local::LocalClient;
+use encamp_http::agent::local_client::LocalClient;
 use encamp_model::requests::ScalingRequest;
 use encamp_model::stats::AllocResourceUsage;
 use encamp_model::{DrainStrategy, Node, NodeEligibility, VariableEncrypted};
