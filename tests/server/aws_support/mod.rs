@@ -2,7 +2,7 @@
 
 pub(crate) mod memory;
 
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
 use std::path::Path;
 use std::thread;

@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::request::Request;
 use crate::request::named_server::NamedServer;
 use crate::request::response::{Outcome, Response};
-use encamp_client::fingerprint::host::mounts;
+use encamp_client::mounts::mounts;
 
 /// Parts of the names of variables whose values are not shown.
 const SECRETS: [&str; 7] = ["TOKEN", "SECRET", "PASSWORD", "PASSWD", "KEY", "CREDENTIAL", "AUTH"];

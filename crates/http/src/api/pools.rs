@@ -17,6 +17,7 @@ use encamp_model::json::null_is_default;
 use encamp_model::responses::JobListStub;
 use encamp_model::*;
 use encamp_server::endpoints::pool;
+use encamp_server::nodes::node_identity::IDENTITY_TTL;
 use encamp_server::storage::watch::WatchKey;
 use encamp_state::Table;
 
@@ -25,7 +26,7 @@ fn shown(p: &Arc<NodePool>) -> Arc<NodePool> {
     if p.node_identity_ttl != 0 {
         return p.clone();
     }
-    Arc::new(NodePool { node_identity_ttl: pool::IDENTITY_TTL, ..NodePool::clone(p) })
+    Arc::new(NodePool { node_identity_ttl: IDENTITY_TTL, ..NodePool::clone(p) })
 }
 
 pub(crate) async fn list(request: Request) -> Outcome {

@@ -19,7 +19,8 @@ use crate::routes::table::routes;
 use encamp_acl::{Acl, Rules, Workload};
 use encamp_model::*;
 use encamp_ops::{AclChange, Operation};
-use encamp_server::endpoints::{identity, node_rpc};
+use encamp_server::endpoints::identity;
+use encamp_server::nodes::node_rpc;
 
 /// The names of the objects that the requests are about.
 const JOB: &str = "web";
