@@ -323,8 +323,8 @@ impl Process {
         if let Some(region) = &self.client.config().region {
             return region.clone();
         }
-        let told = self.client.agent_self().await;
-        let region = told.as_ref().ok().and_then(|(agent, _)| agent.pointer("/config/Region")?.as_str());
+        let agent_self = self.client.agent_self().await;
+        let region = agent_self.as_ref().ok().and_then(|(agent, _)| agent.pointer("/config/Region")?.as_str());
         region.unwrap_or("global").to_string()
     }
 

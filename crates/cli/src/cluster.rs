@@ -122,8 +122,8 @@ impl Cluster {
     pub fn into_state(self, verbose: bool, env: &Environment) -> (State, Vec<String>, i64) {
         let now = self.at.unwrap_or_else(|| self.snapshot.now(env.now));
         let mut notes = self.snapshot.notes;
-        let told = |r: &Report| verbose || env.stderr_is_terminal || r.unsettled > 0 || !r.missing.is_empty();
-        notes.extend(self.report.filter(told).map(|r| r.summary()));
+        let is_shown = |r: &Report| verbose || env.stderr_is_terminal || r.unsettled > 0 || !r.missing.is_empty();
+        notes.extend(self.report.filter(is_shown).map(|r| r.summary()));
         (self.snapshot.state, notes, now)
     }
 }

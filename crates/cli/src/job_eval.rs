@@ -87,7 +87,7 @@ impl Run for JobPromote {
             let promoted = connection.wait(client.promote_deployment(&latest.id, &self.group));
             let (latest, job) = (quoted(&latest.id), quoted(&id));
             let (promoted, _) = promoted.context(format_args!("Error promoting deployment {latest} for job {job}"))?;
-            Ok(self.follow.told(connection, &promoted.eval_id, context))
+            Ok(self.follow.print_or_watch(connection, &promoted.eval_id, context))
         })
     }
 }

@@ -192,11 +192,11 @@ impl JobValidate {
         };
         let text = self.job.diagnostics == DiagnosticsFormat::Text;
         let (mut state, mut counts, mut findings) = (None, Counts::default(), Vec::new());
-        let mut told = false;
+        let mut noted = false;
         for path in &paths {
             let judged = self.judged(path, &mut state, context.env);
-            if text && !told && judged.as_ref().is_ok_and(|j| j.offline) {
-                told = true;
+            if text && !noted && judged.as_ref().is_ok_and(|j| j.offline) {
+                noted = true;
                 context.ui.output_markup(&format!("[bold][yellow]{NOT_ASKED}[reset]\n"));
             }
             if text {

@@ -47,7 +47,7 @@ impl Run for JobRevert {
             };
             let reverted = connection.wait(client.revert_job(namespace, &id, number));
             let (reverted, _) = reverted.context("Error retrieving job versions")?;
-            Ok(self.follow.told(connection, &reverted.eval_id, context))
+            Ok(self.follow.print_or_watch(connection, &reverted.eval_id, context))
         })
     }
 }

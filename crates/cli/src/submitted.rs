@@ -58,7 +58,7 @@ impl FollowFlags {
     }
 
     /// Monitors an evaluation, or prints its ID if detached. Does nothing if there is none.
-    pub fn told(&self, connection: &Connection, eval: &str, context: &mut Context<'_, '_>) -> u8 {
+    pub fn print_or_watch(&self, connection: &Connection, eval: &str, context: &mut Context<'_, '_>) -> u8 {
         if self.detach && !eval.is_empty() {
             context.ui.output(&format!("Evaluation ID: {eval}"));
             return 0;

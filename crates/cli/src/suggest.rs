@@ -67,13 +67,19 @@ mod tests {
         let registry = Registry::new();
         let args = |line: &str| line.split_whitespace().map(String::from).collect::<Vec<_>>();
         let asked = |group: &str, line: &str| command(&registry, group, &args(line));
-        let told = |text: &str| Some(text.to_string());
-        assert_eq!(asked("", "jbo plan"), told("There is no command \"jbo\"; did you mean \"job\"?"));
-        assert_eq!(asked("", "-x valdiate"), told("There is no command \"valdiate\"; did you mean \"validate\"?"));
-        assert_eq!(asked("job", "job plna x"), told("There is no command \"job plna\"; did you mean \"job plan\"?"));
+        let suggestion = |text: &str| Some(text.to_string());
+        assert_eq!(asked("", "jbo plan"), suggestion("There is no command \"jbo\"; did you mean \"job\"?"));
+        assert_eq!(
+            asked("", "-x valdiate"),
+            suggestion("There is no command \"valdiate\"; did you mean \"validate\"?")
+        );
+        assert_eq!(
+            asked("job", "job plna x"),
+            suggestion("There is no command \"job plna\"; did you mean \"job plan\"?")
+        );
         assert_eq!(
             asked("operator raft", "operator raft list-peer"),
-            told("There is no command \"operator raft list-peer\"; did you mean \"operator raft list-peers\"?")
+            suggestion("There is no command \"operator raft list-peer\"; did you mean \"operator raft list-peers\"?")
         );
         for (group, line) in
             [("", ""), ("", "nosuch"), ("", "x"), ("job", "job"), ("job", "job -plan"), ("job", "job nosuch")]
@@ -83,15 +89,15 @@ mod tests {
         let unknown = |group: &str, line: &str| super::unknown(&registry, group, &args(line));
         assert_eq!(
             unknown("", "rollout"),
-            told("There is no command \"rollout\". Did you mean \"job plan -rollout\"?")
+            suggestion("There is no command \"rollout\". Did you mean \"job plan -rollout\"?")
         );
         let nothing = "There is no command \"job nosuch\". The commands are listed above.";
-        assert_eq!(unknown("job", "job nosuch"), told(nothing));
+        assert_eq!(unknown("job", "job nosuch"), suggestion(nothing));
         assert_eq!((unknown("job", "job"), unknown("", "-x")), (None, None));
         let plan = registry.get("job plan").unwrap();
         let flag = |name: &str| flag(plan, &FlagError::NotDefined(name.into()));
-        assert_eq!(flag("snapshto"), told("Did you mean -snapshot?"));
-        assert_eq!(flag("no-colour"), told("Did you mean -no-color?"));
+        assert_eq!(flag("snapshto"), suggestion("Did you mean -snapshot?"));
+        assert_eq!(flag("no-colour"), suggestion("Did you mean -no-color?"));
         assert_eq!((flag("nope"), flag("x")), (None, None));
     }
 }

@@ -261,14 +261,14 @@ impl Members {
     async fn begin(self) {
         let own = self.gossip.own();
         let mut changes = self.gossip.changes();
-        let mut told = String::new();
+        let mut logged = String::new();
         while !self.server().consensus().has_log().await {
             match bootstrap(own.id, &own.region, self.joining.expect, &self.gossip.known()) {
                 Bootstrap::Wait => {}
                 Bootstrap::Conflict(text) => {
-                    if text != told {
+                    if text != logged {
                         tracing::error!(target: "nomad", reason = text.as_str(), "no cluster is bootstrapped");
-                        told = text;
+                        logged = text;
                     }
                 }
                 Bootstrap::Begin(founders) => match self.claim(own.id, &founders).await {
@@ -419,8 +419,8 @@ impl Members {
 impl Members {
     /// Tells servers that a server is to leave; gives those that do not know it, or did not answer.
     async fn announce_departure(&self, call: &ForceLeave, to: Vec<Identity>) -> Vec<Identity> {
-        let told = to.iter().map(|s| self.pool.call_server(ANSWER, s.id, &s.rpc, call));
-        let answers = futures_util::future::join_all(told).await;
+        let calls = to.iter().map(|s| self.pool.call_server(ANSWER, s.id, &s.rpc, call));
+        let answers = futures_util::future::join_all(calls).await;
         let mut unaware = Vec::new();
         for (answer, server) in answers.into_iter().zip(to) {
             match answer {
@@ -437,7 +437,7 @@ impl Members {
     }
 
     /// Servers notice a failure at different times, and one that sees the server respond takes it for one that leaves for
-    /// a while: without being told again, a leader that notices late would keep the server as a peer. Ends when all
+    /// a while: without a repeated request, a leader that notices late would keep the server as a peer. Ends when all
     /// agree, when the server is back, or after a while.
     async fn repeat_departure(self, call: ForceLeave, mut unaware: Vec<Identity>) {
         let end = Instant::now() + DEPARTURE_ANNOUNCED;

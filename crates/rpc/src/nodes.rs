@@ -125,7 +125,7 @@ impl Remote {
         list.servers.first().cloned()
     }
 
-    fn told(&self, result: NodeUpdateResponse) -> NodeUpdateResponse {
+    fn with_servers(&self, result: NodeUpdateResponse) -> NodeUpdateResponse {
         self.list.lock().num_nodes = u64::try_from(result.num_nodes).unwrap_or_default();
         result
     }
@@ -194,7 +194,7 @@ fn explain(server: &str, error: CallError) -> ServersError {
 pub struct Local(pub Service);
 
 impl Local {
-    fn told(&self, result: NodeUpdateResponse) -> NodeUpdateResponse {
+    fn with_servers(&self, result: NodeUpdateResponse) -> NodeUpdateResponse {
         result
     }
 
@@ -240,7 +240,7 @@ macro_rules! servers {
         impl Servers for $kind {
             fn register<'a>(&'a self, node: &'a Node, token: &'a str) -> Answer<'a, NodeUpdateResponse> {
                 let call = Register { node: Box::new(node.clone()), token: token.into(), caller: None };
-                Box::pin(async move { self.call(call, Duration::ZERO).await.map(|r| self.told(r)) })
+                Box::pin(async move { self.call(call, Duration::ZERO).await.map(|r| self.with_servers(r)) })
             }
 
             fn update_status<'a>(
@@ -251,7 +251,7 @@ macro_rules! servers {
             ) -> Answer<'a, NodeUpdateResponse> {
                 let identity = if renew { SecretString::default() } else { c.identity.clone() };
                 let call = UpdateStatus { who: who(c), identity, status };
-                Box::pin(async move { self.call(call, Duration::ZERO).await.map(|r| self.told(r)) })
+                Box::pin(async move { self.call(call, Duration::ZERO).await.map(|r| self.with_servers(r)) })
             }
 
             fn sign_identities<'a>(
@@ -420,15 +420,15 @@ mod tests {
 
     #[test]
     fn refusals_become_errors_that_nodes_act_upon() {
-        let told = |kind| explain("s1", CallError::Refused(encamp_server::Error::new(kind, "a text")));
-        assert_eq!(told(ErrorKind::NodeNotFound), ServersError::NodeNotFound);
-        assert_eq!(told(ErrorKind::SecretMismatch), ServersError::SecretMismatch);
-        assert_eq!(told(ErrorKind::PermissionDenied), ServersError::PermissionDenied);
-        assert_eq!(told(ErrorKind::NodeRevoked), ServersError::Revoked);
-        assert_eq!(told(ErrorKind::NoLeader), ServersError::NoLeader);
-        assert_eq!(told(ErrorKind::NotLeader), ServersError::NoLeader);
-        assert_eq!(told(ErrorKind::NotFound), ServersError::NotFound("a text".into()));
-        assert_eq!(told(ErrorKind::NotYet), ServersError::NotYet("a text".into()));
-        assert_eq!(told(ErrorKind::Internal), ServersError::Refused("a text".into()));
+        let explained = |kind| explain("s1", CallError::Refused(encamp_server::Error::new(kind, "a text")));
+        assert_eq!(explained(ErrorKind::NodeNotFound), ServersError::NodeNotFound);
+        assert_eq!(explained(ErrorKind::SecretMismatch), ServersError::SecretMismatch);
+        assert_eq!(explained(ErrorKind::PermissionDenied), ServersError::PermissionDenied);
+        assert_eq!(explained(ErrorKind::NodeRevoked), ServersError::Revoked);
+        assert_eq!(explained(ErrorKind::NoLeader), ServersError::NoLeader);
+        assert_eq!(explained(ErrorKind::NotLeader), ServersError::NoLeader);
+        assert_eq!(explained(ErrorKind::NotFound), ServersError::NotFound("a text".into()));
+        assert_eq!(explained(ErrorKind::NotYet), ServersError::NotYet("a text".into()));
+        assert_eq!(explained(ErrorKind::Internal), ServersError::Refused("a text".into()));
     }
 }

@@ -137,6 +137,6 @@ fn rights_of(c: &Connection, accessor: &str, now: i64) -> CommandResult<Rights> 
 
 /// The rights of the token of the command, as a server tells them.
 fn own_rights(c: &Connection) -> CommandResult<Rights> {
-    let told = asked(c, c.client.acl_access(), "Error fetching the rights of the token")?;
-    Ok(Rights { acl: Acl::of_answer(&told), expired: false, remarks: Vec::new() })
+    let access = asked(c, c.client.acl_access(), "Error fetching the rights of the token")?;
+    Ok(Rights { acl: Acl::of_answer(&access), expired: false, remarks: Vec::new() })
 }

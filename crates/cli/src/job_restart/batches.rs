@@ -92,7 +92,7 @@ impl Batches<'_> {
     /// Restarts the allocations of a batch concurrently. Returns the errors.
     fn restart(&self, batch: &[AllocListStub], context: &mut Context<'_, '_>) -> Vec<CommandError> {
         let (command, zone) = (self.command, &self.connection.zone);
-        let (tell, mut told) = tokio::sync::mpsc::unbounded_channel::<String>();
+        let (tell, mut messages) = tokio::sync::mpsc::unbounded_channel::<String>();
         let restarts = batch.iter().map(|a| {
             let tell = tell.clone();
             one::restart(&self.connection.client, self.namespace, self.job, a, command, move |text: String| {
@@ -109,12 +109,12 @@ impl Batches<'_> {
             loop {
                 tokio::select! {
                     biased;
-                    Some(text) = told.recv() => print(text),
+                    Some(text) = messages.recv() => print(text),
                     results = &mut all => break results,
                 }
             }
         });
-        while let Ok(text) = told.try_recv() {
+        while let Ok(text) = messages.try_recv() {
             print(text);
         }
         results.into_iter().filter_map(Result::err).collect()

@@ -109,15 +109,17 @@ impl Write for Bounded {
 fn receive(c: &Connection, query: &Query, to: &mut impl Write) -> io::Result<()> {
     c.wait(async {
         let mut stream = c.client.stream(PATH, query, false).await.map_err(io::Error::other)?;
-        let told = stream.header("digest");
+        let digest = stream.header("digest");
         let mut hash = Sha256::new();
         while let Some(bytes) = stream.next().await.map_err(io::Error::other)? {
             hash.update(&bytes);
             to.write_all(&bytes)?;
         }
         let own = format!("sha-256={}", STANDARD.encode(hash.finalize()));
-        match told {
-            Some(told) if told != own => Err(io::Error::other("the received archive is damaged: the digest differs")),
+        match digest {
+            Some(digest) if digest != own => {
+                Err(io::Error::other("the received archive is damaged: the digest differs"))
+            }
             _ => Ok(()),
         }
     })

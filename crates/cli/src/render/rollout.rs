@@ -171,13 +171,13 @@ mod tests {
 
     #[test]
     fn ends_are_told() {
-        for (end, told) in [
+        for (end, expected) in [
             (End::Failed("no health".into()), "[bold][red]The deployment fails after 2m5.3s: no health.[reset]"),
             (End::Unplaced, "[bold][red]The rollout stops after 2m5.3s: allocations cannot be placed.[reset]"),
             (End::Waiting("It is paused".into()), "[bold][yellow]The rollout does not end: It is paused.[reset]"),
         ] {
             let text = markup(&rollout(vec![step(0, GroupStep::default())], end), false);
-            assert!(text.contains(told), "{text}");
+            assert!(text.contains(expected), "{text}");
         }
         let nothing = Rollout { lowest: BTreeMap::new(), ..rollout(Vec::new(), End::Complete) };
         assert_eq!(markup(&nothing, false), "[bold]Rollout[reset]\nNothing changes.");

@@ -183,9 +183,9 @@ impl Gossip {
 
     /// Tells the others that this server leaves.
     pub async fn leave(&self) {
-        let (done, told) = oneshot::channel();
+        let (done, left) = oneshot::channel();
         if self.0.commands.send(Command::Leave(done)).await.is_ok() {
-            let _ = tokio::time::timeout(FAREWELL, told).await;
+            let _ = tokio::time::timeout(FAREWELL, left).await;
         }
     }
 
@@ -329,13 +329,13 @@ impl Node {
                 self.greet(to, &greeting).await;
                 Ok(())
             }
-            Command::Leave(told) => {
+            Command::Leave(done) => {
                 let own = self.foca.identity().clone();
                 let leaving = Identity { left: true, bump: own.bump.wrapping_add(1), ..own };
                 self.gossip.0.table.lock().up(&leaving);
                 self.foca.change_identity(leaving, &mut *runtime)?;
                 self.foca.leave_cluster(runtime)?;
-                let _ = told.send(());
+                let _ = done.send(());
                 Ok(())
             }
         }

@@ -137,8 +137,8 @@ impl Access {
         }
     }
 
-    /// What another agent is told about the caller (`docs/spec/http-api.md §5.16`).
-    pub fn told(&self, store: &StateStore) -> AclAccess {
+    /// What another agent learns about the caller (`docs/spec/http-api.md §5.16`).
+    pub fn for_other_agent(&self, store: &StateStore) -> AclAccess {
         AclAccess {
             caller: self.caller.name(),
             management: self.is_management(),
@@ -148,7 +148,7 @@ impl Access {
     }
 }
 
-/// Why a token gives no access. Everybody is told `Permission denied`; logs and metrics tell the cases apart.
+/// Why a token gives no access. Every caller gets `Permission denied`; logs and metrics tell the cases apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Denied {
     /// No token has this secret.

@@ -70,7 +70,7 @@ pub(crate) fn attaches(plugin: &CsiPlugin) -> bool {
     plugin.controller_required && (known.peek().is_none() || known.any(|i| i.supports_attach_detach))
 }
 
-/// The storage provider's ID of a node; empty: the plugin has not told it.
+/// The storage provider's ID of a node; empty: the plugin has not reported it.
 pub(crate) fn external_node_id(plugin: &CsiPlugin, node_id: &str) -> String {
     let info = plugin.nodes.get(node_id).and_then(|i| i.node_info.as_ref());
     info.map(|i| i.id.clone()).unwrap_or_default()
@@ -79,7 +79,7 @@ pub(crate) fn external_node_id(plugin: &CsiPlugin, node_id: &str) -> String {
 /// The answer of a plugin that has nothing to tell.
 ///
 /// # Errors
-/// It told something.
+/// It reported a change.
 pub(crate) fn done(reply: CsiReply, plugin: &str) -> Result<(), AskError> {
     match reply {
         CsiReply::Done => Ok(()),

@@ -59,8 +59,8 @@ fn detach(store: &StateStore, volume: &CsiVolume, claim: &CsiVolumeClaim) -> Ste
     if others().any(|c| c.node_id == claim.node_id && c.progress() != Some(CsiClaimState::ControllerDetached)) {
         return Step::Nothing;
     }
-    let told = plugin.map(|p| external_node_id(p, &claim.node_id)).unwrap_or_default();
-    let external_node_id = if claim.external_node_id.is_empty() { told } else { claim.external_node_id.clone() };
+    let reported = plugin.map(|p| external_node_id(p, &claim.node_id)).unwrap_or_default();
+    let external_node_id = if claim.external_node_id.is_empty() { reported } else { claim.external_node_id.clone() };
     // Plugins take no node for all nodes.
     if external_node_id.is_empty() && others().next().is_some() {
         return Step::Stuck;

@@ -89,7 +89,7 @@ fn known(calls: &[Call]) -> Vec<Call> {
             Did::Write(_) => false,
         })
     };
-    // Removals cannot be told apart: all of them may be relevant.
+    // Removals cannot be distinguished: all of them may be relevant.
     let matters = |c: &&Call| c.to.is_some() || c.wrote().is_some_and(|v| v.is_none() || reads(v));
     let mut out: Vec<Call> = calls.iter().filter(matters).cloned().collect();
     out.sort_by_key(|c| c.from);

@@ -156,13 +156,13 @@ impl Node {
             return;
         }
         let Some(to) = users::find_leader(&self.cluster, &mut self.random) else { return };
-        let (id, told) =
+        let (id, runs) =
             (self.id.clone(), reports.iter().map(|a| (a.id.clone(), a.client_status.clone())).collect::<Vec<_>>());
         let work = move |s: Server| -> BoxFuture<'static, Reply<u64>> {
             Box::pin(async move { node_rpc::update_allocs(&s, &id, &SECRET.into(), reports).await })
         };
         if self.call(to, work).await.is_some() {
-            self.runs.extend(told);
+            self.runs.extend(runs);
         }
     }
 

@@ -104,9 +104,9 @@ fn check(cluster: &Cluster) -> Verdict {
     same_everywhere(cluster)?;
     let store = leader.snapshot();
     let state = store.state();
-    let (told, index) = (cluster.sim.watch.told(), leader.store().applied_index());
-    if told > index {
-        return Err(violation!("a write was acknowledged at index {told}, but the highest index is {index}"));
+    let (acknowledged, index) = (cluster.sim.watch.acknowledged(), leader.store().applied_index());
+    if acknowledged > index {
+        return Err(violation!("a write was acknowledged at index {acknowledged}, but the highest index is {index}"));
     }
     // Replaced allocations keep running while there is insufficient capacity for all of the newer version
     // (`docs/spec/reconciliation.md §8`), even if the next attempt finds one next to its replacement: the count is

@@ -24,7 +24,7 @@ struct Seen {
     /// A checksum of the entry at each index, and its name.
     entries: BTreeMap<u64, (u32, &'static str)>,
     /// The highest index that was acknowledged to a client.
-    told: u64,
+    acknowledged: u64,
     counts: BTreeMap<&'static str, u64>,
 }
 
@@ -125,7 +125,7 @@ impl Watch {
     /// Records that a write was acknowledged at an index: the entry must have been applied there.
     pub(crate) fn acknowledged(&self, sim: &Sim, index: u64) {
         let mut seen = self.lock();
-        seen.told = seen.told.max(index);
+        seen.acknowledged = seen.acknowledged.max(index);
         if !seen.entries.contains_key(&index) {
             drop(seen);
             sim.broken(&format!("a write was acknowledged at index {index}, where there is no entry"));
@@ -133,8 +133,8 @@ impl Watch {
     }
 
     /// The highest acknowledged index.
-    pub(crate) fn told(&self) -> u64 {
-        self.lock().told
+    pub(crate) fn acknowledged(&self) -> u64 {
+        self.lock().acknowledged
     }
 
     /// Counts an occurrence.

@@ -155,25 +155,25 @@ mod tests {
             task_groups: vec![group("g", Some(policy)), group("h", None)],
             ..Default::default()
         };
-        let told = |store: &StateStore, job: &Job, group: &str, r: ScalingRequest| {
+        let scaled = |store: &StateStore, job: &Job, group: &str, r: ScalingRequest| {
             check(store, job, group, &r, 10).map_err(|e| (e.status(), e.message))
         };
         let bad = |text: &str| Err((400, text.to_string()));
-        assert_eq!(told(&store, &job, "g", request(Some(4), "g")), Ok(2));
+        assert_eq!(scaled(&store, &job, "g", request(Some(4), "g")), Ok(2));
         let text = "group count was greater than scaling policy maximum: 5 > 4";
-        assert_eq!(told(&store, &job, "g", request(Some(5), "g")), bad(text));
+        assert_eq!(scaled(&store, &job, "g", request(Some(5), "g")), bad(text));
         let text = "group count was less than scaling policy minimum: 0 < 1";
-        assert_eq!(told(&store, &job, "g", request(Some(0), "g")), bad(text));
+        assert_eq!(scaled(&store, &job, "g", request(Some(0), "g")), bad(text));
         let text = "total count was greater than configured job_max_count: 11 > 10";
-        assert_eq!(told(&store, &job, "h", request(Some(9), "h")), bad(text));
+        assert_eq!(scaled(&store, &job, "h", request(Some(9), "h")), bad(text));
         let text = "task group \"x\" specified for scaling does not exist in job";
-        assert_eq!(told(&store, &job, "x", request(None, "x")), bad(text));
+        assert_eq!(scaled(&store, &job, "x", request(None, "x")), bad(text));
         let system = Job { r#type: JobType::System, ..job.clone() };
         let text = "jobs of type \"system\" can only be scaled between 0 and 1";
-        assert_eq!(told(&store, &system, "h", request(Some(2), "h")), bad(text));
-        assert_eq!(told(&store, &system, "h", request(None, "h")), Ok(2));
+        assert_eq!(scaled(&store, &system, "h", request(Some(2), "h")), bad(text));
+        assert_eq!(scaled(&store, &system, "h", request(None, "h")), Ok(2));
         let stale = ScalingRequest { job_modify_index: 1, ..request(Some(3), "g") };
-        assert_eq!(told(&store, &job, "g", stale).unwrap_err().0, 500);
+        assert_eq!(scaled(&store, &job, "g", stale).unwrap_err().0, 500);
         store.put_deployment(Arc::new(Deployment {
             id: "d".into(),
             namespace: "n".into(),
@@ -183,7 +183,7 @@ mod tests {
             ..Default::default()
         }));
         let blocked = "job scaling blocked due to active deployment";
-        assert_eq!(told(&store, &job, "g", request(Some(3), "g")), bad(blocked));
-        assert_eq!(told(&store, &job, "g", request(None, "g")), Ok(2), "events are recorded regardless");
+        assert_eq!(scaled(&store, &job, "g", request(Some(3), "g")), bad(blocked));
+        assert_eq!(scaled(&store, &job, "g", request(None, "g")), Ok(2), "events are recorded regardless");
     }
 }

@@ -176,10 +176,10 @@ async fn events_name_topic_key_and_type() {
         (AclChange::TokenDelete(vec!["boss".into()]), "ACLTokenDeleted", "ACLToken", "boss"),
     ];
     for (index, (change, r#type, topic, key)) in (10..).zip(changes) {
-        let told = change.event_type().unwrap();
-        assert_eq!(told, r#type);
+        let event_type = change.event_type().unwrap();
+        assert_eq!(event_type, r#type);
         let applied = run(&mut s, index, change).unwrap();
-        events.publish(index, told, &applied.changes);
+        events.publish(index, event_type, &applied.changes);
         let batch = events.subscribe(index).next().await.unwrap();
         let [event] = &*batch.events else { panic!("{topic}: {:?}", batch.events) };
         assert_eq!((batch.index, event.topic(), event.key(), event.namespace()), (index, topic, key, ""));

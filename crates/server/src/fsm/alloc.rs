@@ -212,31 +212,31 @@ pub(crate) fn client_update(
 /// Whether an update is older than the stored one: a server that was partitioned may forward an update late, after the
 /// client sent a newer one to another server. A terminal allocation does not run again, and the last event of a task
 /// does not precede others.
-fn outdated(stored: &Allocation, told: &Allocation) -> bool {
+fn outdated(stored: &Allocation, reported: &Allocation) -> bool {
     let ended = matches!(stored.client_status, ClientStatus::Complete | ClientStatus::Failed);
-    let behind = |(task, told): (&String, &TaskState)| {
-        let newest = told.events.last();
+    let behind = |(task, reported): (&String, &TaskState)| {
+        let newest = reported.events.last();
         let later = stored.task_states.get(task).and_then(|s| s.events.split_last());
         newest.zip(later).is_some_and(|(newest, (last, earlier))| {
             let same = |e: &TaskEvent| e.time == newest.time && e.r#type == newest.r#type;
             !same(last) && earlier.iter().any(same)
         })
     };
-    (ended && !told.client_terminal()) || told.task_states.iter().any(behind)
+    (ended && !reported.client_terminal()) || reported.task_states.iter().any(behind)
 }
 
 /// Health is decided by the client: takes the full status if none is stored yet, else a new or changed verdict.
 fn take_health(new: &mut Allocation, update: &Allocation, index: u64) {
-    let Some(told) = &update.deployment_status else { return };
+    let Some(reported) = &update.deployment_status else { return };
     match &mut new.deployment_status {
         None => {
-            let mut told = told.clone();
-            told.modify_index = index;
-            new.deployment_status = Some(told);
+            let mut reported = reported.clone();
+            reported.modify_index = index;
+            new.deployment_status = Some(reported);
         }
-        Some(stored) if told.healthy.is_some() && stored.healthy != told.healthy => {
-            stored.healthy = told.healthy;
-            stored.timestamp = told.timestamp;
+        Some(stored) if reported.healthy.is_some() && stored.healthy != reported.healthy => {
+            stored.healthy = reported.healthy;
+            stored.timestamp = reported.timestamp;
             stored.modify_index = index;
         }
         Some(_) => {}

@@ -117,8 +117,8 @@ pub(crate) fn promote(txn: &mut Txn, p: &DeploymentPromotion) -> Result<(), Refu
 pub(crate) fn alloc_health(txn: &mut Txn, h: &DeploymentAllocHealth, limits: Limits) -> Result<(), Refusal> {
     let index = txn.index;
     let mut writes = Writes::new(txn);
-    let told = h.healthy.iter().map(|id| (id, true)).chain(h.unhealthy.iter().map(|id| (id, false)));
-    for (id, healthy) in told {
+    let reported = h.healthy.iter().map(|id| (id, true)).chain(h.unhealthy.iter().map(|id| (id, false)));
+    for (id, healthy) in reported {
         let Some(a) = writes.current(id) else { return Err(Refusal::UnknownAlloc { id: id.clone() }) };
         if a.deployment_id != h.id {
             return Err(Refusal::AllocOfOtherDeployment { id: id.clone(), deployment: h.id.clone() });

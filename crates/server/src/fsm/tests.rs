@@ -103,7 +103,7 @@ fn outdated_updates_change_nothing() {
     };
     let [received, started, restarting] = [("Received", 5), ("Started", 3), ("Restarting", 3)];
     let [again, killed] = [("Started", 4), ("Killed", 6)];
-    let told = |s: &StateStore| s.state().alloc("a1").unwrap().alloc.client_status.clone();
+    let client_status = |s: &StateStore| s.state().alloc("a1").unwrap().alloc.client_status.clone();
     for (index, status, events, stored) in [
         (12, Pending, &[received][..], Pending),
         // The node's clock was set back meanwhile.
@@ -120,13 +120,13 @@ fn outdated_updates_change_nothing() {
         (22, Failed, &[restarting, again, killed], Failed),
     ] {
         ok(&mut s, index, report(status, events));
-        assert_eq!(told(&s), stored, "{index}");
+        assert_eq!(client_status(&s), stored, "{index}");
     }
     let mut lost = Allocation::clone(&s.state().alloc("a1").unwrap().alloc);
     lost.client_status = ClientStatus::Lost;
     s.put_allocs(vec![Arc::new(lost)]);
     ok(&mut s, 23, report(Running, &[restarting, again, killed]));
-    assert_eq!(told(&s), Running, "its node reconnected");
+    assert_eq!(client_status(&s), Running, "its node reconnected");
 }
 
 #[test]
@@ -147,8 +147,8 @@ fn a_stop_planned_on_an_old_state_does_not_undo_the_end_of_the_tasks() {
     let stops = vec![stop("a1", ClientStatus::Running), stop("a2", ClientStatus::Lost)];
     let plan = PlanResults { eval_id: "e1".into(), stops, ..Default::default() };
     ok(&mut s, 15, Operation::PlanResults(Box::new(plan)));
-    let told = ["a1", "a2"].map(|id| s.state().alloc(id).unwrap().alloc.client_status.clone());
-    assert_eq!(told, [ClientStatus::Complete, ClientStatus::Lost]);
+    let statuses = ["a1", "a2"].map(|id| s.state().alloc(id).unwrap().alloc.client_status.clone());
+    assert_eq!(statuses, [ClientStatus::Complete, ClientStatus::Lost]);
 }
 
 #[test]

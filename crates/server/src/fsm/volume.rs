@@ -147,8 +147,8 @@ mod tests {
         let mut write = |op: Operation| {
             index += 1;
             let applied = apply(&mut store, index, &op, Limits::default());
-            let told = store.state().host_volume("a").map(|v| (v.state.clone(), v.create_index, v.modify_index));
-            (applied.reply, told)
+            let volume = store.state().host_volume("a").map(|v| (v.state.clone(), v.create_index, v.modify_index));
+            (applied.reply, volume)
         };
         let state = |state: HostVolumeState, created, modified| Some((state, created, modified));
         let (reply, stored) = write(volume("a", "data"));
@@ -175,8 +175,8 @@ mod tests {
         let mut write = |op: Operation| {
             index += 1;
             let reply = apply(&mut store, index, &op, Limits::default()).reply;
-            let told = store.state().host_volume("a").map(|v| (v.state.clone(), v.host_path.clone()));
-            (reply, told)
+            let volume = store.state().host_volume("a").map(|v| (v.state.clone(), v.host_path.clone()));
+            (reply, volume)
         };
         let at = |path: &str| {
             let Operation::NodeRegister(mut register) = node(&[("data", "a")]) else { panic!("no registration") };

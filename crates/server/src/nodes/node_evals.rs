@@ -74,9 +74,9 @@ pub fn decide_status(
             if unreported || waits_for_pool {
                 status = NodeStatus::Initializing;
             }
-            let told =
+            let waits_for_pool_event =
                 |e: &NodeEvent| e.message == WAITING_FOR_POOL && e.details.get("node_pool") == Some(&node.node_pool);
-            if waits_for_pool && event.is_none() && !node.events.iter().any(told) {
+            if waits_for_pool && event.is_none() && !node.events.iter().any(waits_for_pool_event) {
                 let details = BTreeMap::from([("node_pool".to_string(), node.node_pool.clone())]);
                 event = Some(NodeEvent { details, ..cluster_event(WAITING_FOR_POOL, now) });
             }

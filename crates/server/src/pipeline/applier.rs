@@ -266,8 +266,8 @@ impl Applier {
             server.metrics().time("nomad.plan.apply", started.elapsed(), &[]);
             let index = result.as_ref().ok().map(|(index, _)| *index);
             let _ = ended.send(index);
-            let told = result.map(|(index, _)| PlanAnswer::new(checked, refresh, index));
-            answer(&pending, told.map_err(PipelineError::Call));
+            let outcome = result.map(|(index, _)| PlanAnswer::new(checked, refresh, index));
+            answer(&pending, outcome.map_err(PipelineError::Call));
         });
     }
 }
@@ -402,23 +402,23 @@ mod tests {
         }
         assert!(in_flight > 0);
         let handle = move |plan| {
-            let (answer, told) = mpsc::channel(1);
+            let (answer, receiver) = mpsc::channel(1);
             applier.handle(PendingPlan { plan, snapshot_index: 0, answer, in_flight: Arc::default() });
-            told
+            receiver
         };
         let applied = std::thread::spawn(move || plans.into_iter().map(handle).collect::<Vec<_>>());
-        let told = tokio::task::spawn_blocking(|| {
-            applied.join().unwrap().into_iter().map(|mut told| told.blocking_recv().unwrap()).collect()
+        let received = tokio::task::spawn_blocking(|| {
+            applied.join().unwrap().into_iter().map(|mut receiver| receiver.blocking_recv().unwrap()).collect()
         });
-        tokio::join!(async { told.await.unwrap() }, join_all(writes)).0
+        tokio::join!(async { received.await.unwrap() }, join_all(writes)).0
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn a_rejected_plan_gets_a_refresh_index_that_includes_the_conflict() {
         let dir = Dir::new();
         let (server, job, eval) = begun(&dir).await;
-        let told = submitted(&server, vec![plan(&job, &eval, 600), plan(&job, &eval, 600)]).await;
-        let [Ok(first), Ok(second)] = &told[..] else { panic!("{told:?}") };
+        let outcomes = submitted(&server, vec![plan(&job, &eval, 600), plan(&job, &eval, 600)]).await;
+        let [Ok(first), Ok(second)] = &outcomes[..] else { panic!("{outcomes:?}") };
         assert!(first.index != 0 && first.refresh_index == 0);
         assert!(second.index == 0 && second.refresh_index >= first.index, "{second:?}, {}", first.index);
         server.shutdown().await;
@@ -429,8 +429,8 @@ mod tests {
         let dir = Dir::new();
         let (server, job, eval) = begun(&dir).await;
         let unknown = plan(&job, &ids::uuid(), 100);
-        let told = submitted(&server, vec![plan(&job, &eval, 600), unknown, plan(&job, &eval, 600)]).await;
-        let [Ok(first), Err(why), Ok(last)] = &told[..] else { panic!("{told:?}") };
+        let outcomes = submitted(&server, vec![plan(&job, &eval, 600), unknown, plan(&job, &eval, 600)]).await;
+        let [Ok(first), Err(why), Ok(last)] = &outcomes[..] else { panic!("{outcomes:?}") };
         assert!(first.index != 0 && why.to_string().contains("does not exist"), "{first:?} {why}");
         assert!(last.index == 0 && last.refresh_index >= first.index, "{last:?}, {}", first.index);
         server.shutdown().await;

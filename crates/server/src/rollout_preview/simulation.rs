@@ -463,12 +463,12 @@ impl Simulation {
 
 /// What a client reports about an allocation.
 fn reported(a: &Allocation, client_status: ClientStatus, healthy: Option<bool>) -> Arc<Allocation> {
-    let mut told = a.clone();
-    told.client_status = client_status;
+    let mut reported = a.clone();
+    reported.client_status = client_status;
     if healthy.is_some() {
-        told.deployment_status.get_or_insert_default().healthy = healthy;
+        reported.deployment_status.get_or_insert_default().healthy = healthy;
     }
-    Arc::new(told)
+    Arc::new(reported)
 }
 
 fn larger(a: Need, b: Need) -> Need {

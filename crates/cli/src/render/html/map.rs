@@ -75,7 +75,7 @@ fn cell(nodes: &[NodeHeat], side: Side) -> Cell {
     class += if changed { " changed" } else { "" };
     let title = match (nodes, known.as_slice()) {
         ([node], []) => format!("{}: not part of the cluster", short_name(&node.name)),
-        ([_], [(node, usage)]) => format!("{}: {}", short_name(&node.name), told(usage)),
+        ([_], [(node, usage)]) => format!("{}: {}", short_name(&node.name), usage_text(usage)),
         (_, known) => {
             let down = known.len().saturating_sub(up.len());
             let of = |n: Option<&NodeHeat>| n.map(|n| short_name(&n.name)).unwrap_or_default();
@@ -95,7 +95,7 @@ fn cell(nodes: &[NodeHeat], side: Side) -> Cell {
 }
 
 /// The usage of a node in words.
-fn told(usage: &Usage) -> String {
+fn usage_text(usage: &Usage) -> String {
     let standing = match usage.standing {
         Standing::Ready => "",
         Standing::Closed => ", takes no new allocations",

@@ -94,5 +94,5 @@ pub(crate) async fn access(request: Request) -> Outcome {
     request.read_options()?;
     let access = request.access()?.current().map_err(|_| Error::denied())?;
     let snapshot = request.server()?.snapshot();
-    Response::json(&access.told(&snapshot))
+    Response::json(&access.for_other_agent(&snapshot))
 }

@@ -200,7 +200,7 @@ mod tests {
     fn rules_of_new_tokens() {
         let store = StateStore::new();
         let text = |wrong: &str| Err(format!("token 0 invalid: 1 error occurred:\n\t* {wrong}\n\n"));
-        let told = |token| prepared(&store, token).map(|_| ());
+        let checked = |token| prepared(&store, token).map(|_| ());
         for (token, wrong) in [
             (AclToken { r#type: "zz".into(), ..client() }, "token type must be client or management"),
             (AclToken { policies: vec![], ..client() }, "client token missing policies or roles"),
@@ -224,7 +224,7 @@ mod tests {
             ),
             (AclToken { expiration_ttl: -SECOND, ..client() }, "token expiration TTL '-1s' should not be negative"),
         ] {
-            assert_eq!(told(token), text(wrong));
+            assert_eq!(checked(token), text(wrong));
         }
         let made = prepared(&store, AclToken { expiration_ttl: HOUR, ..client() }).expect("a token");
         assert_eq!(made.expiration_time, Some(Time::from_unix_nanos(NOW + HOUR)));
@@ -232,7 +232,7 @@ mod tests {
         let twice = AclToken { policies: ["b", "a", "b"].map(String::from).into(), ..client() };
         assert_eq!(prepared(&store, twice).expect("a token").policies, ["b", "a"]);
         let nope = AclTokenRoleLink { id: String::new(), name: "nope".into() };
-        assert_eq!(told(AclToken { roles: vec![nope], ..client() }), Err("cannot find role nope".into()));
+        assert_eq!(checked(AclToken { roles: vec![nope], ..client() }), Err("cannot find role nope".into()));
     }
 
     #[test]

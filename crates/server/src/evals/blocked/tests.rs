@@ -206,13 +206,13 @@ fn stats_show_the_missing_resources_by_location() {
     block(&mut b, e.clone());
     let s = b.stats();
     assert_eq!(s.by_job[&("default".to_string(), "a".to_string())], Lacking { cpu: 107, memory: 23 });
-    let told: Vec<_> = s
+    let reported: Vec<_> = s
         .by_place
         .iter()
         .map(|(p, l)| (p.datacenter.as_str(), p.node_class.as_str(), p.node_pool.as_str(), l.cpu, l.memory))
         .collect();
     assert_eq!(
-        told,
+        reported,
         [
             ("dc1", "", "p", 7, 3),
             ("dc1", "big", "p", 100, 20),

@@ -86,10 +86,10 @@ fn example_11_a_purge_leaves_evaluations_alone() {
     assert!(s.state().job("default", "web").is_none() && s.summary("default", "web").is_none());
     assert_eq!((versions(&s), s.alloc_count()), ([false; 2], 0));
     assert_eq!((s.deployments_by_create().count(), s.scaling_policies().count()), (0, 0));
-    let told = |id: &str| s.eval(id).map(|e| (e.status.clone(), e.status_description.clone()));
-    assert_eq!(told("e1"), Some((EvalStatus::Complete, String::new())));
-    assert_eq!(told("waiting"), Some((EvalStatus::Complete, "job web deleted".into())));
-    assert_eq!(told("deregister"), Some((EvalStatus::Pending, String::new())));
+    let status_of = |id: &str| s.eval(id).map(|e| (e.status.clone(), e.status_description.clone()));
+    assert_eq!(status_of("e1"), Some((EvalStatus::Complete, String::new())));
+    assert_eq!(status_of("waiting"), Some((EvalStatus::Complete, "job web deleted".into())));
+    assert_eq!(status_of("deregister"), Some((EvalStatus::Pending, String::new())));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -261,8 +261,8 @@ async fn example_19_a_paused_broker_and_missing_workers_are_told_at_once() {
     };
     server.commit(pause(true)).await.unwrap();
     crate::leadership::leader::evaluate_unless_paused(&server);
-    let told = wait(30).await.unwrap_err().message;
-    assert!(told.contains("paused"), "{told}");
+    let message = wait(30).await.unwrap_err().message;
+    assert!(message.contains("paused"), "{message}");
     force(&server);
     server.commit(pause(false)).await.unwrap();
     crate::leadership::leader::evaluate_unless_paused(&server);
@@ -271,8 +271,8 @@ async fn example_19_a_paused_broker_and_missing_workers_are_told_at_once() {
     let all = futures_util::future::join_all((0..5).map(|_| wait(30))).await;
     assert!(all.iter().all(Result::is_ok), "{all:?}");
     server.set_workers(0, vec![JobType::Core]).unwrap();
-    let told = wait(30).await.unwrap_err().message;
-    assert!(told.contains("num_schedulers"), "{told}");
+    let message = wait(30).await.unwrap_err().message;
+    assert!(message.contains("num_schedulers"), "{message}");
     server.shutdown().await;
 }
 

@@ -113,8 +113,8 @@ impl World {
 
     fn report(&mut self, id: &str, client_status: ClientStatus, health: Option<bool>) {
         let timestamp = Time::from_unix_nanos(self.now);
-        let told = health.map(|_| AllocDeploymentStatus { healthy: health, timestamp, ..Default::default() });
-        let update = Allocation { id: id.into(), client_status, deployment_status: told, ..Default::default() };
+        let status = health.map(|_| AllocDeploymentStatus { healthy: health, timestamp, ..Default::default() });
+        let update = Allocation { id: id.into(), client_status, deployment_status: status, ..Default::default() };
         self.apply(&Operation::AllocClientUpdate { allocs: vec![Arc::new(update)], evals: vec![], now: self.now });
     }
 
