@@ -9,7 +9,8 @@
 //! - [`index`]: the nodes as schedulers list them ([`NodeIndex`]).
 //! - [`node`]: a node with its capacity, ports and the allocations on it ([`NodeEntry`]).
 //! - [`usage`]: what allocations count for ([`AllocUsage`]) and what is used on a node ([`NodeUsage`]).
-//! - [`NodeSummary`]: the numbers of a node that decide about most placements. [`ports`]: port lists and port sets.
+//! - [`NodeSummary`]: the numbers of a node that decide about most placements. [`UsageByPriority`]: what is used on it by
+//!   priority. [`ports`]: port lists and port sets.
 //!
 //! State makes no scheduling decisions.
 //!
@@ -23,6 +24,7 @@ mod id;
 pub mod index;
 pub mod node;
 pub mod ports;
+mod priorities;
 mod remove;
 mod slots;
 pub mod store;
@@ -35,6 +37,7 @@ pub use hash::IdHash;
 pub use id::Id;
 pub use index::{NodeIndex, Verdicts};
 pub use node::{DEFAULT_NETWORK, NodeEntry, NodeInfo};
+pub use priorities::UsageByPriority;
 pub use store::{StateStore, StoreSnapshot, Table};
 pub use summary::NodeSummary;
 pub use tables::{JobEntry, Snapshot, State};
