@@ -1,5 +1,5 @@
-//! Measures the search for the worst loss on large clusters: five clusters, eight jobs, nodes and datacenters, 7 seconds
-//! at most for each. `docs/dev/performance.md` records the results.
+//! Measures the search for the worst loss on large clusters: 40 rows of five clusters and eight jobs, each for nodes and
+//! for datacenters, 7 seconds at most for each search. `docs/dev/performance.md` records the results.
 
 mod survival_cases;
 

@@ -167,23 +167,21 @@ pub(crate) fn all(mixed: &State, now: i64) {
         ("equal, preemption", tight(&preempting(&equal(mixed, |j| 20 + j % 4 * 20, now)))),
     ];
     println!(
-        "| cluster | job | loss | s | at least | at most | width % | decided |\n|---|---|---|---:|---:|---:|---:|---:|"
+        "| cluster | job | node: s | at least | at most | width % | decided | datacenter: s | at least | at most | width % \
+         |\n|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|"
     );
-    for (cluster, state) in &clusters {
-        for (name, of_job, of_group, resources) in JOBS {
-            for loss in [Loss::Node, Loss::Datacenter] {
-                let (s, time) = one(state, &text("probe", of_job, of_group, resources, 100), loss, now);
-                let width = 100.0 * (s.copies - s.at_least) as f64 / s.copies.max(1) as f64;
-                println!(
-                    "| {cluster} | {name} | {} | {:.1} | {} | {} | {width:.1} | {} of {} |",
-                    loss.noun(),
-                    time.as_secs_f64(),
-                    s.at_least,
-                    s.copies,
-                    s.decided,
-                    s.of
-                );
-            }
-        }
+    for ((cluster, state), (name, of_job, of_group, resources)) in
+        clusters.iter().flat_map(|cluster| JOBS.iter().map(move |job| (cluster, job)))
+    {
+        let text = text("probe", of_job, of_group, resources, 100);
+        let [node, datacenter] = [Loss::Node, Loss::Datacenter].map(|loss| one(state, &text, loss, now));
+        let of_nodes = format!("{} of {}", node.0.decided, node.0.of);
+        println!("| {cluster} | {name} | {} | {of_nodes} | {} |", columns(&node), columns(&datacenter));
     }
+}
+
+/// Seconds, the interval and its width in percent.
+fn columns((s, time): &(Survival, Duration)) -> String {
+    let width = 100.0 * (s.copies - s.at_least) as f64 / s.copies.max(1) as f64;
+    format!("{:.1} | {} | {} | {width:.1}", time.as_secs_f64(), s.at_least, s.copies)
 }

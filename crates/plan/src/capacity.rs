@@ -371,9 +371,11 @@ pub(super) fn nodes_with_room(state: &Snapshot, job: &Arc<Job>, group: &TaskGrou
         return 0;
     }
     let slots = ready_nodes(state, &job.datacenters, &job.node_pool).slots;
+    let usage = CompiledGroup::new(job, group, false).usage;
+    let full = |slot: u32| state.node_summary(slot).is_some_and(|s| s.lacks(&usage, 0).is_some());
     let mut filling = Filling::new(state, &subject, i64::MAX, now, &Stop::never());
     let mut found = 0;
-    for slot in slots {
+    for slot in slots.into_iter().filter(|slot| !full(*slot)) {
         if found >= enough {
             break;
         }

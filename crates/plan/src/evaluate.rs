@@ -1,9 +1,12 @@
 //! Processes one evaluation without a server.
 
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
 use super::stop::Stop;
 use encamp_model::random::Random;
 use encamp_model::*;
-use encamp_scheduler::{Context, NodeOrder, PlanResult, Planner, ScheduleError, SubmitError};
+use encamp_scheduler::{Context, NodeOrder, Orders, PlanResult, Planner, ScheduleError, SubmitError, order};
 use encamp_state::Snapshot;
 
 /// Gives IDs and dynamic ports from fixed sequences, so that two runs give the same result.
@@ -12,13 +15,13 @@ pub struct Made {
     series: u16,
     last_id: u64,
     ports: Random,
-    drew: bool,
+    drawn: u64,
 }
 
 impl Made {
     /// The sequences of one purpose; IDs of different series differ.
     pub fn new(series: u16) -> Made {
-        Made { series, last_id: 0, ports: Random::new(0, "dynamic ports"), drew: false }
+        Made { series, last_id: 0, ports: Random::new(0, "dynamic ports"), drawn: 0 }
     }
 
     /// The next ID.
@@ -37,14 +40,14 @@ impl Made {
         self.last_id
     }
 
-    /// Whether random numbers were drawn.
-    pub(crate) fn drew(&self) -> bool {
-        self.drew
+    /// How many random numbers were drawn.
+    pub(crate) fn drawn(&self) -> u64 {
+        self.drawn
     }
 
     /// The next random number below `n`.
     pub fn random(&mut self, n: u64) -> u64 {
-        self.drew = true;
+        self.drawn += 1;
         self.ports.below(n)
     }
 }
@@ -85,7 +88,42 @@ impl Planner for Answer {
 /// # Errors
 /// The scheduler decided nothing.
 pub fn evaluate(state: &Snapshot, eval: &Evaluation, now: i64, made: &mut Made) -> Result<Answer, ScheduleError> {
-    evaluate_until(state, eval, now, made, &Stop::never())
+    evaluate_until(state, eval, now, made, &Limits::default())
+}
+
+/// More orders are not remembered: each takes four bytes for each candidate.
+const MOST_ORDERS: usize = 2048;
+
+/// Orders of candidates, remembered by seed and count: simulations that begin with the same state have the same seeds.
+pub(crate) fn remembered_orders() -> NodeOrder {
+    let known: Mutex<HashMap<(u64, usize), Arc<[u32]>>> = Mutex::default();
+    NodeOrder::Remembered(Orders::new(move |seed, count| {
+        let known_one = known.lock().unwrap_or_else(PoisonError::into_inner).get(&(seed, count)).cloned();
+        known_one.unwrap_or_else(|| {
+            let new: Arc<[u32]> = order::places(seed, count).into();
+            let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
+            if known.len() < MOST_ORDERS {
+                known.insert((seed, count), new.clone());
+            }
+            new
+        })
+    }))
+}
+
+/// How an evaluation ends, and in which order it visits candidates.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Limits {
+    /// Ends it without a decision.
+    pub stop: Stop,
+    /// The order of candidates.
+    pub order: NodeOrder,
+}
+
+impl Limits {
+    /// The usual order.
+    pub(crate) fn stopped_by(stop: &Stop) -> Limits {
+        Limits { stop: stop.clone(), order: NodeOrder::Shuffle }
+    }
 }
 
 /// [`evaluate`], which ends without a decision when it is asked to.
@@ -97,23 +135,23 @@ pub(crate) fn evaluate_until(
     eval: &Evaluation,
     now: i64,
     made: &mut Made,
-    stop: &Stop,
+    limits: &Limits,
 ) -> Result<Answer, ScheduleError> {
     let mut answer = Answer::default();
-    let Made { series, last_id, ports, drew } = made;
+    let Made { series, last_id, ports, drawn } = made;
     let mut context = Context {
         now,
-        order: NodeOrder::Shuffle,
+        order: limits.order.clone(),
         new_id: &mut || {
             *last_id += 1;
             id(*series, *last_id)
         },
         random: &mut |n| {
-            *drew = true;
+            *drawn += 1;
             ports.below(n)
         },
         stopwatch: &mut || 0,
-        stop: &|| stop.now(),
+        stop: &|| limits.stop.now(),
     };
     encamp_scheduler::process(state, eval, &mut context, &mut answer)?;
     Ok(answer)

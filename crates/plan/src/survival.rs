@@ -26,11 +26,11 @@ use super::what_if::{ChangeError, lose};
 use encamp_model::NodeStatus;
 use encamp_state::{NodeEntry, Snapshot, State};
 
-/// Nodes that are tried before it is decided again whether to go on. It does not depend on the machine, so that the
+/// Losses that are tried before it is decided again whether to go on. It does not depend on the machine, so that the
 /// same losses are tried everywhere.
-const NODES_AT_ONCE: usize = 16;
-/// The same of datacenters: there are few, and each takes long.
-const DATACENTERS_AT_ONCE: usize = 2;
+const LOSSES_AT_ONCE: usize = 16;
+/// Later more are tried before that: this part of those that were tried.
+const PART_AT_ONCE: usize = 4;
 /// Until so many losses were tried, the search goes on in any case.
 const ALWAYS_TRIED: usize = 32;
 
@@ -175,14 +175,15 @@ pub fn survival(
     let everywhere = if independent(subject) { None } else { Some(most.values().copied().max().unwrap_or(0)) };
     let units = Units { ask: Ask::of(subject), most, everywhere };
     let demands = Demands::new(&state, &units, false, now, stop);
-    let scene =
-        Scene { state: &state, subject, base: &base, demands: &demands, known: known(subject, &base), stop, now };
-    let (candidates, at_once) = match loss {
-        Loss::Node => (scene.nodes(), NODES_AT_ONCE),
-        Loss::Datacenter => (scene.datacenters(), DATACENTERS_AT_ONCE),
+    let (total, known) = (base.total(), known(subject, &base));
+    let scene = Scene { state: &state, subject, base: &base, total, demands: &demands, known, stop, now };
+    let candidates = match loss {
+        Loss::Node => scene.nodes(),
+        Loss::Datacenter => scene.datacenters(),
     };
     let mut search = Search::new(candidates);
     while !search.is_done(limits.accuracy) && !stop.now() {
+        let at_once = LOSSES_AT_ONCE.max(search.next / PART_AT_ONCE);
         let end = search.next.saturating_add(at_once).min(search.candidates.len());
         let Some(batch) = search.candidates.get_mut(search.next..end) else { break };
         let followed = in_threads(batch, |c| scene.follow(c));
@@ -296,6 +297,8 @@ struct Scene<'a> {
     state: &'a Snapshot,
     subject: &'a Subject,
     base: &'a Count,
+    /// Copies that fit now.
+    total: i64,
     demands: &'a Demands,
     known: KnownOf,
     stop: &'a Stop,
@@ -342,13 +345,25 @@ impl Scene<'_> {
 
     /// `on`: the copies that go with the nodes. `displaced`: what their allocations displace elsewhere.
     fn candidate(&self, name: String, nodes: Nodes, on: i64, displaced: Option<Displaced>) -> Candidate {
-        let rest = self.base.total().saturating_sub(on).max(0);
+        let rest = self.total.saturating_sub(on).max(0);
         let shrinks = self.known == KnownOf::Both && displaced.is_some_and(|d| d.steady);
+        if self.keeps_room() {
+            let copies = rest.min(MOST_COPIES);
+            return Candidate { name, nodes, on, at_least: copies, at_most: copies, displaced, shrinks, left: None };
+        }
         let at_least = displaced.map_or(0, |d| rest.saturating_sub(d.copies).clamp(0, MOST_COPIES));
         // Where copies depend on each other, other nodes may take those of the lost ones.
-        let most = if independent(self.subject) { rest } else { self.base.total() };
+        let most = if independent(self.subject) { rest } else { self.total };
         let at_most = if shrinks { most.min(MOST_COPIES) } else { MOST_COPIES };
         Candidate { name, nodes, on, at_least, at_most, displaced, shrinks, left: None }
+    }
+
+    /// Whether the nodes that are not lost have room for as many copies as now in any case: these depend on free resources
+    /// alone, not on where allocations of their own job are.
+    fn keeps_room(&self) -> bool {
+        let job = &self.subject.job;
+        let own = self.state.allocs_of_job_id(&job.id).next().is_some();
+        self.demands.keeps_room && !self.base.cut && !own && independent(self.subject)
     }
 
     /// Follows a loss to its end, or until the search is to end.
@@ -362,7 +377,7 @@ impl Scene<'_> {
         let lost = lose(self.state, &candidate.nodes, known, self.now)?;
         let count = |stop: &Stop| self.base.total_after(&lost.state, &lost.changed, self.subject, self.now, stop);
         let unknown = Followed::Part { at_least: 0, at_most: MOST_COPIES };
-        let Some(whole) = &lost.cut else {
+        let Some(cut) = &lost.cut else {
             let copies = if self.base.cut { None } else { count(self.stop) };
             return Ok(copies.map_or(unknown, |copies| {
                 Followed::Whole(Left { copies: copies.min(MOST_COPIES), unplaced: lost.unplaced })
@@ -375,7 +390,7 @@ impl Scene<'_> {
         }
         let nodes: Vec<&Arc<NodeEntry>> = all.iter().collect();
         let so_far = count(&Stop::never()).unwrap_or(0);
-        let left = self.demands.left(self.state, &nodes, whole, displaced.frees);
+        let left = self.demands.left(self.state, &nodes, cut, displaced.frees);
         let at_least = so_far.saturating_sub(left).clamp(0, MOST_COPIES);
         Ok(Followed::Part { at_least, at_most: if candidate.shrinks { so_far.min(MOST_COPIES) } else { MOST_COPIES } })
     }

@@ -44,6 +44,7 @@ pub(crate) mod tasks_updated;
 pub mod working_plan;
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 
 use encamp_model::*;
@@ -87,8 +88,27 @@ pub enum NodeOrder {
     /// The shuffle of the evaluation's ID and the snapshot's index (`docs/spec/scheduling.md §3.2`).
     #[default]
     Shuffle,
+    /// The same, by orders that the caller remembers: many evaluations have the same seed.
+    Remembered(Orders),
     /// Explicit lists of node IDs, one per time the candidates are set; past the last list the shuffle is used.
     Explicit(Vec<Vec<String>>),
+}
+
+/// Gives [`order::places`] for a seed and a number of candidates.
+#[derive(Clone)]
+pub struct Orders(Arc<dyn Fn(u64, usize) -> Arc<[u32]> + Send + Sync>);
+
+impl Orders {
+    /// Orders that a function gives.
+    pub fn new(places: impl Fn(u64, usize) -> Arc<[u32]> + Send + Sync + 'static) -> Orders {
+        Orders(Arc::new(places))
+    }
+}
+
+impl fmt::Debug for Orders {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Orders")
+    }
 }
 
 /// Everything a scheduler takes from outside besides the snapshot and the evaluation.

@@ -66,14 +66,32 @@ impl Generator {
 /// # Errors
 /// [`ScheduleError::ShortId`]: the evaluation ID has fewer than eight bytes.
 pub fn shuffle<T>(nodes: &mut [T], eval_id: &str, index: u64) -> Result<(), ScheduleError> {
+    shuffle_by(nodes, seed(eval_id, index)?);
+    Ok(())
+}
+
+/// The seed of an evaluation's shuffle.
+///
+/// # Errors
+/// [`ScheduleError::ShortId`]: the evaluation ID has fewer than eight bytes.
+pub(crate) fn seed(eval_id: &str, index: u64) -> Result<u64, ScheduleError> {
     let tail = eval_id.as_bytes().last_chunk::<8>();
     let tail = tail.ok_or_else(|| ScheduleError::ShortId(eval_id.to_string()))?;
-    let seed = (u64::from_be_bytes(*tail) ^ index) >> 2;
+    Ok((u64::from_be_bytes(*tail) ^ index) >> 2)
+}
+
+/// The places that so many candidates are taken from: `shuffled[i]` was at place `places[i]`.
+pub fn places(seed: u64, count: usize) -> Vec<u32> {
+    let mut places: Vec<u32> = (0..u32::try_from(count).unwrap_or(u32::MAX)).collect();
+    shuffle_by(&mut places, seed);
+    places
+}
+
+fn shuffle_by<T>(nodes: &mut [T], seed: u64) {
     let mut g = Generator::new(seed as i64);
     for i in (1..nodes.len()).rev() {
         nodes.swap(i, g.below(i as u64 + 1) as usize);
     }
-    Ok(())
 }
 
 #[cfg(test)]
@@ -105,6 +123,13 @@ mod tests {
         assert_eq!(order(id, 1001, 10), [1, 9, 2, 6, 0, 5, 3, 4, 8, 7]);
         assert_eq!(order("00000000-0000-0000-0000-000000000000", 42, 8), [4, 6, 2, 1, 3, 5, 7, 0]);
         assert!(shuffle(&mut [1, 2], "short", 0).is_err());
+        for count in [0, 1, 2, 7, 100] {
+            let candidates: Vec<usize> = (0..count).map(|n| n * 3).collect();
+            let mut shuffled = candidates.clone();
+            shuffle(&mut shuffled, id, 42).unwrap();
+            let places = places(seed(id, 42).unwrap(), count);
+            assert_eq!(places.iter().map(|p| candidates[*p as usize]).collect::<Vec<_>>(), shuffled);
+        }
     }
 
     /// Recomputes the baked register: the generator's own state after N steps, by x^N mod (x^607 - x^334 - 1).

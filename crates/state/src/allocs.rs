@@ -41,8 +41,13 @@ impl State {
 
     /// All allocations of a job, whatever the job's CreateIndex, by ID.
     pub fn allocs_of_job(&self, namespace: &str, job_id: &str) -> Vec<Arc<AllocEntry>> {
+        self.entries_of_job(namespace, job_id).cloned().collect()
+    }
+
+    /// The same, to be read.
+    pub fn entries_of_job(&self, namespace: &str, job_id: &str) -> impl Iterator<Item = &Arc<AllocEntry>> {
         let slots = self.allocs.by_job.get(&(Id::new(job_id), Id::new(namespace)));
-        slots.into_iter().flatten().filter_map(|(id, slot)| self.in_slot(*slot, id).cloned()).collect()
+        slots.into_iter().flatten().filter_map(|(id, slot)| self.in_slot(*slot, id))
     }
 
     /// All allocations of jobs with that ID in any namespace, by namespace and allocation ID.

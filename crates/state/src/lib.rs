@@ -10,7 +10,8 @@
 //! - [`node`]: a node with its capacity, ports and the allocations on it ([`NodeEntry`]). [`node_info`]: its fixed facts
 //!   ([`NodeInfo`]).
 //! - [`usage`]: what allocations count for ([`AllocUsage`]) and what is used on a node ([`NodeUsage`]).
-//! - [`NodeSummary`]: the numbers of a node that decide about most placements. [`ports`]: port lists and port sets.
+//! - [`NodeSummary`]: the numbers of a node that decide about most placements. [`UsageByPriority`]: what is used on it by
+//!   priority. [`ports`]: port lists and port sets.
 //!
 //! State makes no scheduling decisions.
 //!
@@ -26,6 +27,7 @@ pub mod index;
 pub mod node;
 pub mod node_info;
 pub mod ports;
+mod priorities;
 mod remove;
 mod slots;
 pub mod store;
@@ -39,6 +41,7 @@ pub use id::Id;
 pub use index::{NodeIndex, Verdicts};
 pub use node::NodeEntry;
 pub use node_info::{DEFAULT_NETWORK, NodeInfo};
+pub use priorities::UsageByPriority;
 pub use store::{StateStore, StoreSnapshot, Table};
 pub use summary::NodeSummary;
 pub use tables::{JobEntry, Snapshot, State};

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::alloc_tables::AllocsById;
 use super::id::Id;
 use super::node_info::NodeInfo;
+use super::priorities::UsageByPriority;
 use super::usage::{AllocEntry, NodeUsage};
 use encamp_model::Node;
 
@@ -34,13 +35,16 @@ pub struct NodeEntry {
     pub allocs: AllocsById,
     /// The usage of allocations that are not client-terminal.
     pub usage: NodeUsage,
+    /// The same by priority.
+    pub by_priority: UsageByPriority,
 }
 
 impl NodeEntry {
     /// A node without allocations.
     pub fn new(node: Arc<Node>, slot: u32) -> NodeEntry {
         let info = Arc::new(NodeInfo::new(&node));
-        NodeEntry { slot, node, info, allocs: AllocsById::default(), usage: NodeUsage::default() }
+        let (allocs, usage, by_priority) = Default::default();
+        NodeEntry { slot, node, info, allocs, usage, by_priority }
     }
 
     /// The allocations that hold resources.
@@ -60,6 +64,10 @@ impl NodeEntry {
     pub(super) fn put_alloc(&mut self, id: Id, entry: Arc<AllocEntry>) -> bool {
         let holds = |e: &Arc<AllocEntry>| !e.phase.client_terminal();
         let old = self.allocs.insert(id, entry.clone());
+        old.iter().filter(|e| holds(e)).for_each(|e| self.by_priority.remove(e));
+        if holds(&entry) {
+            self.by_priority.add(&entry);
+        }
         match (old.as_ref().filter(|e| holds(e)), holds(&entry)) {
             (None, false) => true,
             (None, true) => self.usage.try_add(&self.info, &entry.usage),
@@ -71,6 +79,7 @@ impl NodeEntry {
     /// Removes an allocation; true if the usage is to be summed up afterwards.
     pub(super) fn take_alloc(&mut self, id: &Id) -> bool {
         let old = self.allocs.remove(id).filter(|e| !e.phase.client_terminal());
+        old.iter().for_each(|e| self.by_priority.remove(e));
         old.is_some_and(|old| !self.usage.try_sub(&self.info, &old.usage))
     }
 
@@ -90,6 +99,7 @@ impl NodeEntry {
     /// Sums up what the allocations use.
     pub(super) fn sum_up(&mut self) {
         let usage = NodeUsage::of(&self.info, self.live_allocs().map(|a| a.as_ref()));
+        self.by_priority = UsageByPriority::of(self.live_allocs().map(|a| a.as_ref()));
         self.usage = usage;
     }
 }

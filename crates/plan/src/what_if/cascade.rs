@@ -10,11 +10,11 @@ use std::sync::Arc;
 
 use super::drain;
 use super::edit::{Edited, JobKey, Trigger, Triggers};
+use super::futile::Futile;
 use super::waiting::{absent_system_jobs, short_jobs};
 use crate::apply;
 use crate::demand::stable;
-use crate::evaluate::{Answer, Made, evaluate_until};
-use crate::stop::Stop;
+use crate::evaluate::{Answer, Limits, Made, evaluate_until};
 use encamp_model::*;
 use encamp_scheduler::plan_check::{check, rejections};
 use encamp_scheduler::{ScheduleError, descriptions};
@@ -41,8 +41,10 @@ pub(crate) struct Known {
     pub settled: Arc<BTreeSet<JobKey>>,
     /// Jobs that wait for capacity.
     pub waiting: Option<Arc<BTreeSet<JobKey>>>,
-    /// When to end although something is left to be done.
-    pub stop: Stop,
+    /// When to end although something is left to be done, and the order of candidates.
+    pub limits: Limits,
+    /// Evaluations that surely find no node are left out; metrics of what is unplaced may be those of an earlier one.
+    pub leaves_out_futile: bool,
 }
 
 /// The effect of every evaluation of a job besides stopping allocations on nodes that are down.
@@ -93,13 +95,19 @@ pub(crate) struct Cascade {
     settled: Arc<BTreeSet<JobKey>>,
     /// Settled jobs that have replaced all they lost: another evaluation finds nothing to do.
     pub(super) whole: BTreeSet<JobKey>,
+    /// Settled jobs that have replaced what they can: another evaluation finds something to do only if a node gains room.
+    pub(super) finished: BTreeSet<JobKey>,
     /// Nodes that went down.
     down: BTreeSet<String>,
+    /// What ran on them, by job and node: many nodes go down with a datacenter, and each quiet job looks for its own.
+    lost: BTreeMap<JobKey, BTreeMap<String, Vec<Id>>>,
     /// A ready node has more room than at the beginning.
     gave_room: bool,
     /// The facts known beforehand do not hold any more: nothing of this cascade is of use.
     pub(super) misled: bool,
-    stop: Stop,
+    limits: Limits,
+    /// Evaluations that found no node, if such are left out.
+    futile: Option<Futile>,
     /// It was asked to end: evaluations are left.
     pub(super) cut: bool,
 }
@@ -137,10 +145,13 @@ impl Cascade {
             began: now,
             settled: known.settled.clone(),
             whole: BTreeSet::new(),
+            finished: BTreeSet::new(),
+            lost: if known.quiet.is_empty() { BTreeMap::new() } else { lost(before, &edited.down) },
             down: edited.down,
             gave_room: edited.gained,
             misled: false,
-            stop: known.stop.clone(),
+            limits: known.limits.clone(),
+            futile: known.leaves_out_futile.then(Futile::default),
             cut: false,
         };
         c.enqueue_all(&edited.triggers);
@@ -151,7 +162,7 @@ impl Cascade {
                     return c;
                 }
                 c.queued.remove(&job_of(&eval));
-                c.cut = c.cut || c.stop.now();
+                c.cut = c.cut || c.limits.stop.now();
                 if !c.cut {
                     c.process(before, &eval);
                 }
@@ -233,13 +244,25 @@ impl Cascade {
         if !self.stirred.contains(&key)
             && let Some(quiet) = self.quiet.clone().get(&key)
         {
-            return self.process_quietly(&key, quiet);
+            // Missing allocations may be placed now, and delayed ones may be due.
+            if (!self.gave_room || quiet.failed.is_empty()) && self.now == self.began {
+                return self.process_quietly(&key, quiet);
+            }
+            self.stir(&key);
+            if self.misled {
+                return;
+            }
         }
         if self.whole.contains(&key) {
             return;
         }
-        let stop = self.stop.clone();
-        let answer = match evaluate_until(&self.state.snapshot(), eval, self.now, &mut self.made, &stop) {
+        if let Some(ids) = self.futile.as_mut().and_then(|f| f.again(&self.state, &key, self.now)) {
+            self.made.skip(ids);
+            return;
+        }
+        let limits = self.limits.clone();
+        let (given, drawn) = (self.made.given(), self.made.drawn());
+        let answer = match evaluate_until(&self.state.snapshot(), eval, self.now, &mut self.made, &limits) {
             Ok(answer) => answer,
             Err(ScheduleError::Stopped) => {
                 self.cut = true;
@@ -255,6 +278,17 @@ impl Cascade {
             }
         };
         let whole = self.settled.contains(&key) && self.replaces_all(before, &key, &answer);
+        let later = answer.created.iter().any(|e| !e.wait_until.is_zero());
+        let ids = self.made.given() - given;
+        if let Some(futile) = &mut self.futile {
+            let failed = answer.updates.iter().flat_map(|e| e.failed_tg_allocs.keys());
+            let usual = answer.updates.iter().all(|e| e.status == EvalStatus::Complete) && !later;
+            if usual && answer.plans.is_empty() && self.made.drawn() == drawn && failed.clone().next().is_some() {
+                futile.note(&self.state, &key, (ids, self.now), failed);
+            } else {
+                futile.forget(&key);
+            }
+        }
         let mut rejected: Vec<PlanRejection> = Vec::new();
         for plan in &answer.plans {
             let checked = check(&self.state, plan);
@@ -274,6 +308,9 @@ impl Cascade {
         }
         if whole && rejected.is_empty() {
             self.whole.insert(key.clone());
+        }
+        if rejected.is_empty() && !later && self.settled.contains(&key) {
+            self.finished.insert(key.clone());
         }
         self.note_rejections(&key, rejected);
         self.delayed.extend(answer.created.into_iter().filter(|e| !e.wait_until.is_zero()));
@@ -310,13 +347,17 @@ impl Cascade {
         missing.values().all(|n| *n == 0)
     }
 
+    /// From now on a job is evaluated. What was done for it until then left the state as evaluations would have, unless
+    /// these write a deployment.
+    fn stir(&mut self, key: &JobKey) {
+        if let Some(quiet) = self.quiet.get(key) {
+            self.misled |= quiet.writes && !self.stirred.contains(key);
+            self.stirred.insert(key.clone());
+        }
+    }
+
     /// Does what an evaluation of a job would do that is known beforehand.
     fn process_quietly(&mut self, key: &JobKey, quiet: &Quiet) {
-        // Missing allocations may be placed now, and delayed ones may be due.
-        if self.gave_room && !quiet.failed.is_empty() || self.now != self.began {
-            self.misled = true;
-            return;
-        }
         self.made.skip(quiet.ids);
         if quiet.failed.is_empty() {
             self.failed.remove(key);
@@ -324,12 +365,11 @@ impl Cascade {
             self.failed.insert(key.clone(), quiet.failed.clone());
         }
         let mut plan = Plan::default();
-        for node in self.down.iter().filter_map(|id| self.state.node(id)) {
-            let of_job = |a: &&Arc<Allocation>| (&a.namespace, &a.job_id) == (&key.0, &key.1) && !a.terminal();
-            let lost: Vec<Arc<Allocation>> =
-                node.allocs.iter().map(|e| &e.alloc).filter(of_job).map(|a| Arc::new(stopped(a))).collect();
+        for (node, ids) in self.lost.get(key).into_iter().flatten() {
+            let allocs = ids.iter().filter_map(|id| self.state.alloc_at(id)).map(|e| &e.alloc);
+            let lost: Vec<Arc<Allocation>> = allocs.filter(|a| !a.terminal()).map(|a| Arc::new(stopped(a))).collect();
             if !lost.is_empty() {
-                plan.node_update.insert(node.node.id.clone(), lost);
+                plan.node_update.insert(node.clone(), lost);
             }
         }
         if !plan.node_update.is_empty() {
@@ -365,19 +405,26 @@ impl Cascade {
         let ready = |id: &&String| self.state.node(id).is_some_and(|n| n.node.ready());
         self.freed.extend(leaving.map(|(node, _)| node).filter(ready).cloned());
         self.gave_room = self.gave_room || gives_room(&self.state, plan);
+        if let Some(futile) = &mut self.futile {
+            futile.gain(&self.state, plan);
+        }
         apply::write(&mut self.state, plan, self.now);
         if !plan.is_no_op() {
             self.to_repeat.insert(key.clone());
         }
         let victims: BTreeSet<JobKey> =
             plan.node_preemptions.values().flatten().map(|a| (a.namespace.clone(), a.job_id.clone())).collect();
-        self.misled |= victims.iter().any(|v| self.quiet.contains_key(v) && !self.stirred.contains(v));
         for victim in victims {
+            self.stir(&victim);
+            if let Some(futile) = &mut self.futile {
+                futile.forget(&victim);
+            }
             let Some(job) = self.state.job(&victim.0, &victim.1) else { continue };
             let trigger =
                 Trigger { reason: EvalTrigger::Preemption, r#type: job.r#type.clone(), priority: job.priority };
             self.affected.insert(victim.clone());
             self.whole.remove(&victim);
+            self.finished.remove(&victim);
             self.enqueue(&victim, &trigger);
         }
     }
@@ -443,6 +490,18 @@ impl Cascade {
         }
         !self.queue.is_empty() || self.wait()
     }
+}
+
+/// The allocations on nodes that went down, by job and node.
+fn lost(before: &State, down: &BTreeSet<String>) -> BTreeMap<JobKey, BTreeMap<String, Vec<Id>>> {
+    let mut lost: BTreeMap<JobKey, BTreeMap<String, Vec<Id>>> = BTreeMap::new();
+    for node in down.iter().filter_map(|id| before.node(id)) {
+        for a in node.allocs.iter().map(|e| &e.alloc).filter(|a| !a.terminal()) {
+            let of_job = lost.entry((a.namespace.clone(), a.job_id.clone())).or_default();
+            of_job.entry(node.node.id.clone()).or_default().push(Id::new(&a.id));
+        }
+    }
+    lost
 }
 
 /// An allocation as a plan stops it because its node is down.

@@ -4,7 +4,8 @@
 //! - [`change`]: the changes and their syntax. [`find`]: the nodes and jobs they name.
 //! - `edit`: applies changes to a state and creates the evaluations they trigger (`docs/spec/server.md §10`).
 //! - `cascade`: processes evaluations in order of priority on the evolving state, until there are none left.
-//!   `drain`: the next allocations to migrate from draining nodes. `waiting`: jobs that wait for capacity.
+//!   `drain`: the next allocations to migrate from draining nodes. `waiting`: jobs that wait for capacity. `futile`:
+//!   evaluations that need not be made again.
 //! - [`timeline`]: several what-ifs one after the other. [`copy_of`]: a copy of a node.
 //! - [`outcome`]: what happened to every allocation. [`headroom`]: the free capacity of ready nodes.
 
@@ -13,6 +14,7 @@ pub mod change;
 mod drain;
 mod edit;
 pub mod find;
+mod futile;
 pub mod headroom;
 pub mod outcome;
 #[cfg(test)]
@@ -105,9 +107,17 @@ pub(super) struct Lost {
     pub unplaced: usize,
     /// Slots of the nodes that were lost or on which an allocation was written.
     pub changed: BTreeSet<u32>,
-    /// It was asked to end ([`Known::stop`]): the state is one on the way, and these jobs are those that have replaced
-    /// all they lost.
-    pub cut: Option<BTreeSet<JobKey>>,
+    /// It was asked to end ([`Known::limits`]): the state is one on the way.
+    pub cut: Option<Cut>,
+}
+
+/// How far a loss was followed.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Cut {
+    /// Jobs that have replaced all they lost.
+    pub whole: BTreeSet<JobKey>,
+    /// Jobs that have replaced what they can, as long as no node gains room.
+    pub finished: BTreeSet<JobKey>,
 }
 
 /// The state after a loss and all that follows from it: the same as [`what_if`] gives, in less time. Deployments of
@@ -122,9 +132,9 @@ pub(super) fn lose(
     let edited = edit::edit(before, &[Change::Down(lost.clone())], "", now)?;
     let down = edited.down.clone();
     let known = known(&down);
-    if known.stop.now() {
-        let whole = BTreeSet::new();
-        return Ok(Lost { state: before.clone(), unplaced: 0, changed: BTreeSet::new(), cut: Some(whole) });
+    if known.limits.stop.now() {
+        let cut = Some(Cut::default());
+        return Ok(Lost { state: before.clone(), unplaced: 0, changed: BTreeSet::new(), cut });
     }
     let mut cascade = Cascade::run(before, edited.clone(), &known, now);
     if cascade.misled && !cascade.cut {
@@ -142,6 +152,6 @@ pub(super) fn lose(
     for id in &cascade.touched {
         changed.extend([before, cascade.state()].into_iter().filter_map(|state| of(state, id)));
     }
-    let cut = cascade.cut.then(|| cascade.whole.clone());
+    let cut = cascade.cut.then(|| Cut { whole: cascade.whole.clone(), finished: cascade.finished.clone() });
     Ok(Lost { state: cascade.into_state(), unplaced, changed, cut })
 }

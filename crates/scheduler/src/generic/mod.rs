@@ -124,6 +124,10 @@ impl Generic<'_, '_> {
         {
             return Ok(list.iter().filter_map(|id| Some(self.state.node(id)?.slot)).collect());
         }
+        if let NodeOrder::Remembered(orders) = &self.ctx.order {
+            let places = orders.0(order::seed(&self.eval.id, self.state.index)?, ready.slots.len());
+            return Ok(places.iter().filter_map(|place| ready.slots.get(*place as usize).copied()).collect());
+        }
         let mut slots = ready.slots.clone();
         order::shuffle(&mut slots, &self.eval.id, self.state.index)?;
         Ok(slots)
@@ -196,8 +200,8 @@ impl Attempt {
 
     /// Compares what the job wants with what it has (`docs/spec/reconciliation.md §4` steps 1-4).
     fn reconcile(&mut self, g: &mut Generic) -> Results {
-        let entries = g.state.allocs_of_job(&g.eval.namespace, &g.eval.job_id);
-        let allocs: Vec<Arc<Allocation>> = entries.iter().map(|e| e.alloc.clone()).collect();
+        let entries = g.state.entries_of_job(&g.eval.namespace, &g.eval.job_id);
+        let allocs: Vec<Arc<Allocation>> = entries.map(|e| e.alloc.clone()).collect();
         let tainted: TaintedNodes = tainted_nodes(&g.state, (&g.eval.namespace, &g.eval.job_id), &allocs);
         stop_lost(&mut self.plan, &tainted, &allocs);
         let input = reconcile::Input {

@@ -117,6 +117,12 @@ impl CurrentJob {
         self.groups.len() - 1
     }
 
+    /// Whether stored allocations of this job ID are on the node in a slot, whatever their namespace. Not known of system
+    /// jobs.
+    pub(crate) fn runs_on(&self, slot: u32) -> bool {
+        self.own.binary_search_by_key(&slot, |(slot, _)| *slot).is_ok()
+    }
+
     /// How many proposed allocations of this job ID on the node are in the group, whatever their namespace.
     pub(crate) fn count_own(&self, plan: &WorkingPlan, entry: &NodeEntry, group: &str) -> usize {
         self.own_on(plan, entry).filter(|a| a.alloc.task_group == group).count()

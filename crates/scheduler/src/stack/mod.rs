@@ -36,7 +36,7 @@ pub use feasible::CLASS_INELIGIBLE;
 use feasible::{ClassCache, NetworkCheck};
 pub use judge::Judgement;
 use metrics::Tally;
-pub use preempt::PRIORITY_DELTA;
+pub use preempt::{PRIORITY_DELTA, outranks};
 use spread::SpreadTotals;
 use visit::{Ranked, Search};
 use volumes::VolumeChecks;

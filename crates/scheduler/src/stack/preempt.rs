@@ -11,6 +11,11 @@ use encamp_state::{AllocEntry, AllocUsage, NodeEntry};
 /// A victim's priority must be at least this much lower (the documentation says more, ten suffices).
 pub const PRIORITY_DELTA: i64 = 10;
 
+/// Whether a placement of one priority may evict allocations of another one.
+pub fn outranks(priority: i64, victim: i64) -> bool {
+    priority.saturating_sub(victim) >= PRIORITY_DELTA
+}
+
 /// The placement that preempts.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Asker<'a> {
@@ -20,18 +25,18 @@ pub(crate) struct Asker<'a> {
 
 impl Asker<'_> {
     /// The allocations of other jobs, in the given order.
-    fn candidates<'a>(&self, proposed: &'a [Arc<AllocEntry>]) -> impl Iterator<Item = &'a Arc<AllocEntry>> {
-        let (ns, id) = (self.job.namespace.clone(), self.job.id.clone());
-        proposed.iter().filter(move |a| a.alloc.job_id != id || a.alloc.namespace != ns)
+    fn candidates<'a>(&'a self, proposed: &'a [Arc<AllocEntry>]) -> impl Iterator<Item = &'a Arc<AllocEntry>> {
+        let job = self.job;
+        proposed.iter().filter(move |a| a.alloc.job_id != job.id || a.alloc.namespace != job.namespace)
     }
 
     fn may_evict(&self, a: &AllocEntry) -> bool {
         // An allocation without its job can't be judged, so it is left alone.
-        a.alloc.job.is_some() && self.job.priority.saturating_sub(a.priority()) >= PRIORITY_DELTA
+        a.alloc.job.is_some() && outranks(self.job.priority, a.priority())
     }
 
     /// Eligible candidates by ascending priority, order kept inside.
-    fn by_priority<'a>(&self, proposed: &'a [Arc<AllocEntry>]) -> Vec<&'a Arc<AllocEntry>> {
+    fn by_priority<'a>(&'a self, proposed: &'a [Arc<AllocEntry>]) -> Vec<&'a Arc<AllocEntry>> {
         let mut v: Vec<_> = self.candidates(proposed).filter(|a| self.may_evict(a)).collect();
         v.sort_by_key(|a| a.priority());
         v
@@ -49,6 +54,11 @@ struct Amounts {
 impl Amounts {
     fn of(u: &AllocUsage) -> Amounts {
         Amounts { cpu: u.cpu, memory: u.memory, disk: u.disk }
+    }
+
+    /// Without the negative amounts of broken records.
+    fn or_nothing(self) -> Amounts {
+        Amounts { cpu: self.cpu.max(0), memory: self.memory.max(0), disk: self.disk.max(0) }
     }
 
     fn add(&mut self, o: Amounts) {
@@ -85,7 +95,7 @@ struct Room {
 impl Room {
     /// The remaining resources of a node once all candidates have their share. Cores are tracked only when some are
     /// requested.
-    fn left(asker: Asker, node: &NodeEntry, proposed: &[Arc<AllocEntry>], ask: &AllocUsage) -> Room {
+    fn left(asker: &Asker, node: &NodeEntry, proposed: &[Arc<AllocEntry>], ask: &AllocUsage) -> Room {
         let amounts = Amounts { cpu: node.info.cpu, memory: node.info.memory, disk: node.info.disk };
         let mut room = Room { amounts, cores: Vec::new() };
         asker.candidates(proposed).for_each(|a| room.amounts.sub(Amounts::of(&a.usage)));
@@ -116,7 +126,14 @@ pub(crate) fn for_resources(
     proposed: &[Arc<AllocEntry>],
     ask: &AllocUsage,
 ) -> Option<Vec<Arc<AllocEntry>>> {
-    let rest = Room::left(asker, node, proposed, ask);
+    let rest = Room::left(&asker, node, proposed, ask);
+    let mut most = rest.amounts;
+    let eligible = asker.candidates(proposed).filter(|a| asker.may_evict(a));
+    eligible.for_each(|a| most.add(Amounts::of(&a.usage).or_nothing()));
+    // Most nodes of a full cluster: not even all of them together would do.
+    if !most.covers(Amounts::of(ask)) {
+        return None;
+    }
     let eligible = asker.by_priority(proposed);
     let (mut need, mut available, mut chosen) = (Amounts::of(ask), rest.clone(), Vec::new());
     let mut covered = false;

@@ -50,7 +50,7 @@ impl Stack {
         let distinct = current.distinct_hosts || group.distinct_hosts;
         let every_node_alike = !distinct && current.distinct.is_empty() && state.distinct.is_empty();
         let ports = if group.simple { 0 } else { group.late_default? };
-        if !every_node_alike || search.volumes.is_some() || search.preempt || plan.touches(slot) {
+        if !every_node_alike || search.volumes.is_some() || plan.touches(slot) {
             return None;
         }
         let class = self.index.class_of(slot);
@@ -59,7 +59,25 @@ impl Stack {
             && self.classes.job(class) == Some(true)
             && self.classes.group(state.class_number, class) == Some(true);
         let summary = self.state.node_summary(slot).filter(|s| suits && s.class_holds())?;
-        summary.lacks(&group.usage, ports)
+        let dimension = summary.lacks(&group.usage, ports)?;
+        (!search.preempt || self.lacks_victims(slot, group)).then_some(dimension)
+    }
+
+    /// Whether a node surely lacks room even if all of lower priority is evicted. The job's own allocations on a node take
+    /// no room there when victims are chosen.
+    fn lacks_victims(&self, slot: u32, group: &CompiledGroup) -> bool {
+        let (Some(current), Some(node)) = (&self.current, self.state.node_at(slot)) else { return false };
+        if self.is_system() || current.runs_on(slot) {
+            return false;
+        }
+        let Some([cpu, memory, disk]) = node.by_priority.sum(|p| preempt::outranks(current.job.priority, p)) else {
+            return false;
+        };
+        let (has, used, ask) = (&node.info, &node.usage, &group.usage);
+        let lacks = |ask: i64, has: i64, used: i64, more: i64| has.saturating_sub(used).saturating_add(more) < ask;
+        lacks(ask.cpu, has.cpu, used.cpu, cpu)
+            || lacks(ask.memory, has.memory, used.memory, memory)
+            || lacks(ask.disk, has.disk, used.disk, disk)
     }
 
     /// All checks before ranking (`docs/spec/scheduling.md §5.3, 6.8, 6.9`).

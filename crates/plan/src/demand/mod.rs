@@ -3,19 +3,30 @@
 //!
 //! A job whose evaluation has nothing to do places no more than it loses. Other jobs place at most their missing
 //! allocations; their evaluations may also stop allocations on other nodes, which unblocks jobs that wait for capacity.
+//!
+//! [`displaced`]: what one loss displaces at most. [`full`]: clusters that keep their room whatever is lost.
+
+mod displaced;
+mod full;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::capacity::{Ask, nodes_with_room};
-use super::evaluate::{Made, evaluate_until};
+pub(crate) use displaced::Displaced;
+
+use super::capacity::{Ask, constraints, nodes_with_room};
+use super::evaluate::{Limits, Made, evaluate_until, remembered_orders};
 use super::stop::Stop;
 use super::threads::in_threads;
 use super::what_if::{JobKey, Known, Quiet, waiting::short_jobs};
 use encamp_model::*;
+use encamp_scheduler::NodeOrder;
 use encamp_scheduler::candidates::{covers, datacenter_matches, in_pool};
-use encamp_scheduler::stack::{CompiledGroup, PRIORITY_DELTA};
-use encamp_state::{AllocEntry, NodeEntry, Snapshot, State};
+use encamp_scheduler::stack::{CompiledGroup, outranks};
+use encamp_state::{AllocEntry, AllocUsage, NodeEntry, Snapshot, State};
+
+/// Nodes with room are counted up to this number in any case.
+const LEAST_ENOUGH: usize = 256;
 
 /// The effect of an evaluation of a job in the current state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,6 +83,8 @@ struct GroupDemand {
     held: i64,
     /// How many nodes have room for one without evictions, counted as far as that matters; of jobs that may evict.
     roomy: usize,
+    /// No node takes one, not even by evictions where it may evict, as long as nothing is stopped.
+    stuck: bool,
 }
 
 /// The copies that an allocation may displace.
@@ -136,16 +149,26 @@ pub(crate) struct Demands {
     per_node: Vec<JobKey>,
     /// Copies that jobs may take the room of that lack allocations and do not wait for room alone.
     restless: i64,
+    /// The most allocations that these have placed at any moment.
+    restless_places: i64,
+    /// How many nodes have room without evictions for each group of those of them that may evict.
+    restless_roomy: usize,
     /// Nodes on which these may stop something.
     restless_nodes: BTreeSet<u32>,
     /// Copies that jobs that wait for room may take the room of, once they find some.
     waiting: i64,
+    /// Nodes on which these may find room, by evictions too, once all is stopped there that may be.
+    unlocked: BTreeSet<u32>,
+    /// The nodes keep their free resources whatever is lost.
+    pub(crate) keeps_room: bool,
     /// Jobs that wait for capacity, as far as their allocations tell.
     short: Arc<BTreeSet<JobKey>>,
     /// Jobs whose evaluations always do the same.
     quiet: Arc<BTreeMap<JobKey, Quiet>>,
     /// Service and batch jobs of which an evaluation finds nothing to do.
     settled: Arc<BTreeSet<JobKey>>,
+    /// The orders of candidates that losses share.
+    order: NodeOrder,
 }
 
 impl Demands {
@@ -171,25 +194,53 @@ impl Demands {
             jobs,
             per_node,
             restless: 0,
+            restless_places: 0,
+            restless_roomy: usize::MAX,
             restless_nodes: BTreeSet::new(),
             waiting: 0,
+            unlocked: BTreeSet::new(),
+            keeps_room: false,
             short: Arc::new(short),
             settled: Arc::new(settled),
             quiet: Arc::new(quiet),
+            order: remembered_orders(),
         };
         for key in demands.short.clone().iter() {
             let Some(job) = demands.jobs.get(key) else { continue };
-            let open = job.open(&BTreeMap::new());
+            let open = job.open(&BTreeMap::new(), true);
             match job.activity {
                 Activity::Settled => {}
                 Activity::Waiting => demands.waiting = demands.waiting.saturating_add(open),
                 Activity::Places | Activity::Active => {
                     demands.restless = demands.restless.saturating_add(open);
+                    demands.restless_places = demands.restless_places.saturating_add(job.missing(&BTreeMap::new()));
                     demands.restless_nodes.extend(&job.unstable);
+                    if job.moves_evicting() {
+                        let open = job.groups.values().filter(|g| g.wanted > g.stable);
+                        let least = open.map(|g| g.roomy).min().unwrap_or(usize::MAX);
+                        demands.restless_roomy = demands.restless_roomy.min(least);
+                    }
                 }
             }
         }
+        demands.unlocked = demands.unlocked(state);
+        demands.keeps_room = full::keeps_room(state, &demands.jobs);
         demands
+    }
+
+    /// The nodes on which a job that waits and may evict has room once all is gone that may be stopped or evicted there.
+    fn unlocked(&self, state: &Snapshot) -> BTreeSet<u32> {
+        let mut asks: Vec<(i64, AllocUsage)> = Vec::new();
+        for (key, _) in self.jobs.iter().filter(|(_, j)| j.moves_evicting() && j.activity == Activity::Waiting) {
+            let Some(job) = state.job(&key.0, &key.1) else { continue };
+            asks.extend(job.task_groups.iter().map(|g| (job.priority, CompiledGroup::new(job, g, false).usage)));
+        }
+        if asks.is_empty() {
+            return BTreeSet::new();
+        }
+        let nodes: Vec<&Arc<NodeEntry>> = state.nodes().collect();
+        let unlocked = in_threads(&nodes, |node| unlocks(state, node, &asks).then_some(node.slot));
+        unlocked.into_iter().flatten().collect()
     }
 
     /// What is known about the loss of these nodes before it is followed.
@@ -199,149 +250,30 @@ impl Demands {
             stirred: self.stirred(state, lost),
             settled: self.settled.clone(),
             waiting: Some(self.short.clone()),
-            stop: stop.clone(),
+            limits: Limits { stop: stop.clone(), order: self.order.clone() },
+            leaves_out_futile: true,
         }
     }
 
     /// The quiet jobs that are not quiet when these nodes are lost.
     fn stirred(&self, state: &Snapshot, lost: &[&Arc<NodeEntry>]) -> BTreeSet<JobKey> {
+        let mut of_job: BTreeMap<JobKey, OnNodes> = BTreeMap::new();
+        for (n, e) in lost.iter().enumerate().flat_map(|(n, node)| node.allocs.iter().map(move |e| (n, e))) {
+            let key = (e.alloc.namespace.clone(), e.alloc.job_id.clone());
+            of_job.entry(key).or_default().entry(n).or_default().push(&e.alloc);
+        }
         let quiet_per_node = self.per_node.iter().filter_map(|key| Some((key, self.quiet.get(key)?)));
+        let none = OnNodes::new();
         let stays = |key: &JobKey, quiet: &Quiet| {
             let (demand, job) = (self.jobs.get(key)?, state.job(&key.0, &key.1)?);
-            Some(demand.stays_quiet(state, job, quiet, lost))
+            Some(demand.stays_quiet(state, job, quiet, (lost, of_job.get(key).unwrap_or(&none))))
         };
         let changed = quiet_per_node.filter(|(key, quiet)| stays(key, quiet) != Some(true));
         let mut out: BTreeSet<JobKey> = changed.map(|(key, _)| key.clone()).collect();
         // Others want to replace what they lose.
-        for e in lost.iter().flat_map(|node| node.allocs.iter()) {
-            let key = (e.alloc.namespace.clone(), e.alloc.job_id.clone());
-            if self.jobs.get(&key).is_some_and(|j| j.r#type != DemandType::PerNode) {
-                out.insert(key);
-            }
-        }
+        let moves = |key: &JobKey| self.jobs.get(key).is_some_and(|j| j.r#type != DemandType::PerNode);
+        out.extend(of_job.into_keys().filter(moves));
         out
-    }
-
-    /// What the loss of a node may displace besides the copies on it; `None` if that can't be known beforehand. `on`:
-    /// the copies on the node in a slot. With `others`, other nodes are lost at the same time.
-    pub(crate) fn displaced(
-        &self,
-        state: &Snapshot,
-        node: &NodeEntry,
-        on: impl Fn(u32) -> i64,
-        others: bool,
-    ) -> Option<Displaced> {
-        let mut on_node: BTreeMap<JobKey, BTreeMap<&str, OnNode>> = BTreeMap::new();
-        for e in node.allocs.iter().filter(|e| !e.phase.client_terminal()) {
-            let a = &e.alloc;
-            let groups = on_node.entry((a.namespace.clone(), a.job_id.clone())).or_default();
-            let group = groups.entry(a.task_group.as_str()).or_default();
-            let current = state.job(&a.namespace, &a.job_id);
-            group.lost += 1;
-            group.stable += i64::from(current.is_some_and(|job| stable(state, job, a)));
-        }
-        let (mut total, mut frees): (i64, bool) = (0, false);
-        // Placements, each of which takes the room of one node at most.
-        let mut placed: i64 = 0;
-        for (key, groups) in &on_node {
-            // Of jobs that are gone everything is stopped.
-            let Some(job) = self.jobs.get(key) else {
-                frees = true;
-                continue;
-            };
-            frees |= job.activity == Activity::Active;
-            let taken = match (job.r#type, job.activity) {
-                (DemandType::PerNode, Activity::Settled | Activity::Waiting) => 0,
-                (DemandType::PerNode, Activity::Places | Activity::Active) => return None,
-                (_, Activity::Settled) => job.replaced(groups)?,
-                (_, Activity::Waiting | Activity::Places | Activity::Active) => job.open(groups),
-            };
-            let places = match (job.r#type, job.activity) {
-                (DemandType::PerNode, _) => 0,
-                (_, Activity::Settled) => groups.values().map(|g| g.lost).sum(),
-                (_, Activity::Places) => job.missing(groups),
-                (_, Activity::Waiting | Activity::Active) => job.wanted(),
-            };
-            placed = placed.saturating_add(places);
-            if taken > 0 && job.may_evict && matches!(job.activity, Activity::Waiting | Activity::Active) {
-                return None;
-            }
-            total = total.saturating_add(taken);
-        }
-        let crowded = |(key, groups): (&JobKey, &BTreeMap<&str, OnNode>)| {
-            self.jobs.get(key).is_some_and(|job| job.moves_evicting() && (others || job.is_crowded(groups, placed)))
-        };
-        if on_node.iter().any(crowded) {
-            return None;
-        }
-        let per_node = || self.per_node.iter().filter_map(|key| Some((key, self.jobs.get(key)?)));
-        for (key, job) in per_node() {
-            let targets = || state.job(&key.0, &key.1).is_some_and(|j| !j.stop && covers(j, &node.node));
-            if job.activity == Activity::Active && targets() {
-                return None;
-            }
-        }
-        if frees {
-            let idle = per_node().all(|(_, j)| j.activity == Activity::Settled);
-            if !idle || self.jobs.values().any(JobDemand::moves_evicting) {
-                return None;
-            }
-            // A job that waits finds room only where something is stopped, and there no more copies are lost than fit.
-            let mut freed = self.restless_nodes.clone();
-            for key in on_node.keys() {
-                match self.jobs.get(key) {
-                    Some(job) => freed.extend(&job.unstable),
-                    None => freed.extend(unstable_on(state, key)),
-                }
-            }
-            let there = freed.into_iter().map(on).fold(0, i64::saturating_add);
-            total = total.saturating_add(self.restless).saturating_add(self.waiting.min(there));
-        }
-        let calm = |(key, groups): (&JobKey, &BTreeMap<&str, OnNode>)| {
-            self.jobs.get(key).is_some_and(|job| match (job.r#type, job.activity) {
-                (DemandType::PerNode, _) => true,
-                (_, Activity::Settled) => !others && !job.is_crowded(groups, placed),
-                (_, Activity::Waiting | Activity::Places | Activity::Active) => false,
-            })
-        };
-        let unplaced = match () {
-            () if frees => i64::MAX,
-            () if on_node.iter().all(calm) => 0,
-            () => placed,
-        };
-        let steady = !frees && on_node.keys().all(|key| self.jobs.get(key).is_some_and(|job| job.steady));
-        Some(Displaced { copies: total, frees, steady, unplaced })
-    }
-
-    /// The copies that the allocations on lost nodes may still displace whose jobs are not among `whole`, which have
-    /// replaced all they lost. The jobs are such that [`Demands::displaced`] knows what they do; `frees`: they may free
-    /// room.
-    pub(crate) fn left(
-        &self,
-        state: &Snapshot,
-        lost: &[&Arc<NodeEntry>],
-        whole: &BTreeSet<JobKey>,
-        frees: bool,
-    ) -> i64 {
-        let mut total: i64 = if frees { self.restless.saturating_add(self.waiting) } else { 0 };
-        let mut of_job: BTreeMap<JobKey, BTreeMap<&str, OnNode>> = BTreeMap::new();
-        for e in lost.iter().flat_map(|n| n.allocs.iter()).filter(|e| !e.phase.client_terminal()) {
-            let a = &e.alloc;
-            let key = (a.namespace.clone(), a.job_id.clone());
-            let current = state.job(&a.namespace, &a.job_id);
-            let group = of_job.entry(key).or_default().entry(a.task_group.as_str()).or_default();
-            group.lost += 1;
-            group.stable += i64::from(current.is_some_and(|job| stable(state, job, a)));
-        }
-        for (key, groups) in of_job.iter().filter(|(key, _)| !whole.contains(*key)) {
-            let Some(job) = self.jobs.get(key).filter(|j| j.r#type != DemandType::PerNode) else { continue };
-            let taken = match job.activity {
-                Activity::Settled => job.replaced(groups).unwrap_or(i64::MAX),
-                Activity::Waiting | Activity::Places | Activity::Active => job.open(groups),
-            };
-            total = total.saturating_add(taken);
-        }
-        total
     }
 }
 
@@ -354,29 +286,27 @@ fn unstable_on(state: &Snapshot, (namespace, id): &JobKey) -> BTreeSet<u32> {
     nodes.map(|n| n.slot).collect()
 }
 
-/// What the loss of a node may displace.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Displaced {
-    /// No more copies than that.
-    pub copies: i64,
-    /// Something may be stopped on other nodes, which gives room.
-    pub frees: bool,
-    /// Nothing is: all jobs concerned are steady.
-    pub steady: bool,
-    /// Allocations that may remain unplaced at most.
-    pub unplaced: i64,
-}
-
-impl Displaced {
-    /// What the loss of two nodes displaces at most.
-    pub(crate) fn and(self, other: Displaced) -> Displaced {
-        Displaced {
-            copies: self.copies.saturating_add(other.copies),
-            frees: self.frees || other.frees,
-            steady: self.steady && other.steady,
-            unplaced: self.unplaced.saturating_add(other.unplaced),
-        }
+/// Whether one of the groups that are given by priority and resources has room on a node once all is gone that may be
+/// stopped or evicted there. Nothing is stopped on nodes where all is stable.
+fn unlocks(state: &Snapshot, node: &NodeEntry, asks: &[(i64, AllocUsage)]) -> bool {
+    let stays = |e: &&Arc<AllocEntry>| {
+        let job = state.job(&e.alloc.namespace, &e.alloc.job_id);
+        job.is_some_and(|job| stable(state, job, &e.alloc))
+    };
+    let (kept, gone): (Vec<&Arc<AllocEntry>>, Vec<_>) = node.live_allocs().partition(stays);
+    if gone.is_empty() {
+        return false;
     }
+    asks.iter().any(|(priority, ask)| {
+        let (mut cpu, mut memory, mut disk) = (node.info.cpu, node.info.memory, node.info.disk);
+        let evicted = |e: &AllocEntry| e.alloc.job.is_some() && outranks(*priority, e.priority());
+        for usage in kept.iter().filter(|e| !evicted(e)).map(|e| &e.usage) {
+            cpu = cpu.saturating_sub(usage.cpu.max(0));
+            memory = memory.saturating_sub(usage.memory.max(0));
+            disk = disk.saturating_sub(usage.disk.max(0));
+        }
+        ask.cpu <= cpu && ask.memory <= memory && ask.disk <= disk
+    })
 }
 
 /// Who may evict whom.
@@ -415,9 +345,12 @@ impl Evictions {
                 self.preemption.system_scheduler_enabled || self.preemption.sys_batch_scheduler_enabled
             }
         };
-        enabled && job.priority.saturating_sub(self.lowest) >= PRIORITY_DELTA
+        enabled && outranks(job.priority, self.lowest)
     }
 }
+
+/// The allocations of a job on several nodes, by the position of the node.
+type OnNodes<'a> = BTreeMap<usize, Vec<&'a Arc<Allocation>>>;
 
 /// What jobs are considered by.
 struct Scene<'a> {
@@ -450,29 +383,40 @@ impl JobDemand {
         let allocs = state.allocs_of_job(&job.namespace, &job.id);
         let mut groups: BTreeMap<String, GroupDemand> = BTreeMap::new();
         let most = units.most_for(state, job);
+        let enough = evictions.most_on_node.saturating_add(2).max(LEAST_ENOUGH);
         for group in &job.task_groups {
             let canaries = group.update.as_ref().map_or(0, |u| u.canary);
             let count = if job.stop { 0 } else { group.count.saturating_add(canaries) };
             let of_group = allocs.iter().filter(|e| e.alloc.task_group == group.name);
             let stays = of_group.filter(|e| stable(state, job, &e.alloc)).count();
-            let counted = (may_evict || *room_for_all) && !per_node && !allocs.is_empty() && !stop.now();
-            let roomy = if counted { nodes_with_room(state, job, group, evictions.most_on_node + 2, *now) } else { 0 };
+            let counted = (may_evict || *room_for_all) && !per_node && (short || !allocs.is_empty()) && !stop.now();
+            let placed = || versions(state, job, group);
+            let roomy = |enough| {
+                placed().map(move |(job, group)| nodes_with_room(state, job, group, enough, *now)).collect::<Vec<_>>()
+            };
+            let nowhere = !may_evict && !per_node && !stop.now() && finds_no_room(job, group, || roomy(1));
             let demand = GroupDemand {
-                unit: units.of(job, group, most),
+                unit: placed().map(|(job, group)| units.of(job, group, most)).max().unwrap_or(most),
                 wanted: count,
                 stable: i64::try_from(stays).unwrap_or(i64::MAX),
                 done: done(job, &group.name, &allocs),
                 held: held(state, job, group, &allocs),
-                roomy,
+                roomy: if counted { roomy(enough).into_iter().min().unwrap_or(0) } else { 0 },
+                stuck: nowhere,
             };
             groups.insert(group.name.clone(), demand);
         }
         let quiet = if per_node || short { quiet(scene, job, &groups) } else { None };
-        let activity = match &quiet {
-            Some(q) if q.failed.is_empty() => Activity::Settled,
-            Some(_) => Activity::Waiting,
+        let (activity, failed) = match &quiet {
+            Some(q) if q.failed.is_empty() => (Activity::Settled, BTreeSet::new()),
+            Some(q) => (Activity::Waiting, q.failed.keys().cloned().collect()),
             None => activity(scene, job),
         };
+        for group in job.task_groups.iter().filter(|g| activity == Activity::Waiting && failed.contains(&g.name)) {
+            if let Some(demand) = groups.get_mut(&group.name) {
+                demand.stuck |= amounts_decide(job, group);
+            }
+        }
         let active = activity == Activity::Active && !per_node;
         let takes = |id: &str| state.node(id).is_some_and(|n| n.node.ready());
         let goes_on = |e: &Arc<AllocEntry>| {
@@ -495,35 +439,26 @@ impl JobDemand {
         self.may_evict && self.r#type != DemandType::PerNode
     }
 
-    /// All allocations that it wants.
-    fn wanted(&self) -> i64 {
-        self.groups.values().map(|g| g.wanted.max(0)).fold(0, i64::saturating_add)
-    }
-
-    /// Whether a replacement of one of these groups may find no room without evictions once all other replacements
-    /// have taken the room of a node each. The lost node is none of those that have room.
-    fn is_crowded(&self, lost: &BTreeMap<&str, OnNode>, placed: i64) -> bool {
-        let needed = usize::try_from(placed.saturating_add(1)).unwrap_or(usize::MAX);
-        // Others than settled jobs place allocations of groups that lost nothing, too.
-        let open = self.groups.iter().filter(|(_, g)| self.activity != Activity::Settled && g.wanted > g.stable);
-        let mut names = lost.keys().copied().chain(open.map(|(name, _)| name.as_str()));
-        names.any(|name| self.groups.get(name).is_none_or(|g| g.roomy < needed))
-    }
-
-    /// Whether evaluations do the same when these nodes are lost, besides stopping what ran there.
-    fn stays_quiet(&self, state: &Snapshot, job: &Job, quiet: &Quiet, lost: &[&Arc<NodeEntry>]) -> bool {
+    /// Whether evaluations do the same when these nodes are lost, besides stopping what ran there. `own`: all of the job
+    /// on them, by their position.
+    fn stays_quiet(
+        &self,
+        state: &Snapshot,
+        job: &Job,
+        quiet: &Quiet,
+        (lost, own): (&[&Arc<NodeEntry>], &OnNodes),
+    ) -> bool {
         let mut lost_of: BTreeMap<&str, i64> = BTreeMap::new();
-        for node in lost {
+        let wanted = job.task_groups.iter().fold(0, |sum: i64, g| sum.saturating_add(g.count.max(0)));
+        for (n, node) in lost.iter().enumerate() {
             let mut names: BTreeSet<&str> = BTreeSet::new();
-            let own = node.allocs.iter().map(|e| &e.alloc);
-            for a in own.filter(|a| a.job_id == job.id && a.namespace == job.namespace && !a.client_terminal()) {
+            for a in own.get(&n).into_iter().flatten().filter(|a| !a.client_terminal()) {
                 if !stable(state, job, a) {
                     return false;
                 }
                 names.insert(&a.name);
                 *lost_of.entry(&a.task_group).or_default() += 1;
             }
-            let wanted = job.task_groups.iter().fold(0, |sum: i64, g| sum.saturating_add(g.count.max(0)));
             let all = i64::try_from(names.len()).is_ok_and(|n| n == wanted);
             // The node may be one on which something is missing.
             if !all && !quiet.failed.is_empty() && covers(job, &node.node) {
@@ -534,25 +469,17 @@ impl JobDemand {
         lost_of.iter().all(|(group, n)| self.groups.get(*group).is_some_and(|g| g.stable > *n))
     }
 
-    /// Copies displaced by replacements of what is lost, allocation by allocation; `None` if a group is not known.
-    fn replaced(&self, lost: &BTreeMap<&str, OnNode>) -> Option<i64> {
-        let mut total: i64 = 0;
-        for (name, on_node) in lost {
-            total = total.saturating_add(self.groups.get(*name)?.unit.saturating_mul(on_node.lost));
-        }
-        Some(total)
-    }
-
     /// Allocations that the job places at most.
-    fn missing(&self, lost: &BTreeMap<&str, OnNode>) -> i64 {
-        let groups = self.groups.iter().map(|(name, g)| g.missing(lost.get(name.as_str())));
+    fn missing(&self, lost: &BTreeMap<String, OnNode>) -> i64 {
+        let groups = self.groups.iter().map(|(name, g)| g.missing(lost.get(name)));
         groups.fold(0, i64::saturating_add)
     }
 
-    /// Copies displaced by all that the job may place.
-    fn open(&self, lost: &BTreeMap<&str, OnNode>) -> i64 {
-        let one = |(name, g): (&String, &GroupDemand)| g.unit.saturating_mul(g.missing(lost.get(name.as_str())));
-        self.groups.iter().map(one).fold(0, i64::saturating_add)
+    /// Copies displaced by all that the job may place. `gains`: nodes may have more room than now.
+    fn open(&self, lost: &BTreeMap<String, OnNode>, gains: bool) -> i64 {
+        let placed = self.groups.iter().filter(|(_, g)| gains || !g.stuck);
+        let one = |(name, g): (&String, &GroupDemand)| g.unit.saturating_mul(g.missing(lost.get(name)));
+        placed.map(one).fold(0, i64::saturating_add)
     }
 }
 
@@ -564,6 +491,47 @@ impl GroupDemand {
         let held = self.held.saturating_sub(others_lost).max(0);
         self.wanted.saturating_sub(stays).saturating_sub(self.done).saturating_sub(held).max(0)
     }
+}
+
+/// A group as the job and its stored versions have it, as far as they are placed differently: an older version is placed
+/// again where canaries wait.
+fn versions<'a>(
+    state: &'a Snapshot,
+    job: &'a Arc<Job>,
+    group: &'a TaskGroup,
+) -> impl Iterator<Item = (&'a Arc<Job>, &'a TaskGroup)> {
+    let stored = state.job_entry(&job.namespace, &job.id).into_iter().flat_map(|e| e.versions.values());
+    let older = stored.filter_map(|v| Some((v, v.lookup_group(&group.name)?)));
+    let same_nodes =
+        |v: &Job| v.constraints == job.constraints && v.datacenters == job.datacenters && v.node_pool == job.node_pool;
+    let other = move |(v, g): &(&Arc<Job>, &TaskGroup)| !same_nodes(v) || !placed_alike(g, group);
+    std::iter::once((job, group)).chain(older.filter(other))
+}
+
+/// Whether two versions of a group find room on the same nodes.
+fn placed_alike(a: &TaskGroup, b: &TaskGroup) -> bool {
+    let of_task = |t: &Task| (t.driver.clone(), t.resources.clone(), t.constraints.clone(), t.lifecycle.clone());
+    let of_group = |g: &TaskGroup| (g.constraints.clone(), g.networks.clone(), g.volumes.clone());
+    a.ephemeral_disk == b.ephemeral_disk
+        && of_group(a) == of_group(b)
+        && a.tasks.iter().map(of_task).eq(b.tasks.iter().map(of_task))
+}
+
+/// Whether no node has room for any version of a group that evicts nobody. What is lost gives back no values of properties
+/// and no claims that it waits for.
+fn finds_no_room(job: &Job, group: &TaskGroup, roomy: impl Fn() -> Vec<usize>) -> bool {
+    let volumes = group.volumes.as_ref().is_some_and(|v| !v.is_empty());
+    let shares = volumes || constraints(job, group).any(|c| c.operand == "distinct_property");
+    !shares && roomy().into_iter().all(|nodes| nodes == 0)
+}
+
+/// Whether amounts of CPU, memory and disk, and dynamic ports, decide where a group finds room, and no others of the job.
+fn amounts_decide(job: &Job, group: &TaskGroup) -> bool {
+    let compiled = CompiledGroup::new(job, group, false);
+    let dynamic = compiled.network.as_ref().is_none_or(|n| n.reserved_ports.is_empty());
+    let amounts = compiled.simple || compiled.late_hosts.is_some() && dynamic;
+    let volumes = group.volumes.as_ref().is_some_and(|v| !v.is_empty());
+    amounts && !volumes && constraints(job, group).all(|c| c.operand != "distinct_property")
 }
 
 /// Whether an allocation is of the job's current version.
@@ -616,28 +584,31 @@ pub(crate) fn stable(state: &State, job: &Job, a: &Allocation) -> bool {
         && state.node(&a.node_id).is_some_and(|n| ready(n))
 }
 
-/// The work that an evaluation of a job finds: it is made and processed, and nothing of it is carried out. Rollouts go
-/// on by rules of their own when something is lost.
-fn activity(scene: &Scene, job: &Arc<Job>) -> Activity {
+/// The work that an evaluation of a job finds, and the groups that find no node: it is made and processed, and nothing of
+/// it is carried out. Rollouts go on by rules of their own when something is lost.
+fn activity(scene: &Scene, job: &Arc<Job>) -> (Activity, BTreeSet<String>) {
     let (state, now) = (scene.state, scene.now);
     let deployment = state.latest_deployment(&job.namespace, &job.id);
     if deployment.is_some_and(|d| d.active()) {
-        return Activity::Active;
+        return (Activity::Active, BTreeSet::new());
     }
     let unused = job.is_template() && state.allocs_of_job(&job.namespace, &job.id).is_empty();
     if unused || calm(state, job) {
-        return Activity::Settled;
+        return (Activity::Settled, BTreeSet::new());
     }
     let mut made = Made::new(3);
     let eval = Evaluation::pending(job, EvalTrigger::NodeUpdate, now, made.id());
-    let Ok(answer) = evaluate_until(state, &eval, now, &mut made, scene.stop) else { return Activity::Active };
+    let Ok(answer) = evaluate_until(state, &eval, now, &mut made, &Limits::stopped_by(scene.stop)) else {
+        return (Activity::Active, BTreeSet::new());
+    };
+    let failed = answer.updates.iter().flat_map(|e| e.failed_tg_allocs.keys().cloned()).collect();
     let later = answer.created.iter().any(|e| !e.wait_until.is_zero());
     if !answer.plans.is_empty() || later {
         let only_places = may_only_place(state, job) && answer.plans.iter().all(|plan| only_places(state, plan));
-        return if only_places { Activity::Places } else { Activity::Active };
+        return (if only_places { Activity::Places } else { Activity::Active }, failed);
     }
-    let fails = answer.updates.iter().any(|e| !e.failed_tg_allocs.is_empty() || e.status != EvalStatus::Complete);
-    if fails { Activity::Waiting } else { Activity::Settled }
+    let waits = answer.updates.iter().any(|e| !e.failed_tg_allocs.is_empty() || e.status != EvalStatus::Complete);
+    (if waits { Activity::Waiting } else { Activity::Settled }, failed)
 }
 
 /// Whether nothing of a job that is on a node that takes allocations is ever stopped or changed, as long as it has no
@@ -712,13 +683,13 @@ fn evaluated(scene: &Scene, job: &Arc<Job>) -> Option<(Quiet, Option<Plan>)> {
     let mut made = Made::new(3);
     let eval = Evaluation::pending(job, EvalTrigger::NodeUpdate, now, made.id());
     let before = made.given();
-    let mut answer = evaluate_until(state, &eval, now, &mut made, scene.stop).ok()?;
+    let mut answer = evaluate_until(state, &eval, now, &mut made, &Limits::stopped_by(scene.stop)).ok()?;
     let moves = |p: &Plan| !p.node_update.is_empty() || !p.node_allocation.is_empty() || !p.node_preemptions.is_empty();
     let usual = answer.updates.iter().all(|e| e.status == EvalStatus::Complete)
         && answer.created.iter().all(|e| e.wait_until.is_zero())
         && !answer.plans.iter().any(moves)
         && answer.plans.len() <= 1
-        && !made.drew();
+        && made.drawn() == 0;
     let failed = answer.updates.iter().flat_map(|e| e.failed_tg_allocs.clone()).collect();
     let quiet = Quiet { ids: made.given() - before, writes: !answer.plans.is_empty(), failed };
     usual.then(|| (quiet, answer.plans.pop()))
