@@ -14,7 +14,7 @@ use regex::Regex;
 use crate::architecture_walks::{item_at, names, without_comments_and_quotes};
 
 /// The crates that are checked.
-const CRATES: &[&str] = &["rpc", "server", "state"];
+const CRATES: &[&str] = &["client", "http", "rpc", "server", "state"];
 /// The most files that may import each other.
 const MOST_FILES: usize = 3;
 

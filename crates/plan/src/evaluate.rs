@@ -94,9 +94,12 @@ pub fn evaluate(state: &Snapshot, eval: &Evaluation, now: i64, made: &mut Made) 
 /// More orders are not remembered: each takes four bytes for each candidate.
 const MOST_ORDERS: usize = 2048;
 
+/// Orders of candidates by seed and count.
+type KnownOrders = Mutex<HashMap<(u64, usize), Arc<[u32]>>>;
+
 /// Orders of candidates, remembered by seed and count: simulations that begin with the same state have the same seeds.
 pub(crate) fn remembered_orders() -> NodeOrder {
-    let known: Mutex<HashMap<(u64, usize), Arc<[u32]>>> = Mutex::default();
+    let known = KnownOrders::default();
     NodeOrder::Remembered(Orders::new(move |seed, count| {
         let known_one = known.lock().unwrap_or_else(PoisonError::into_inner).get(&(seed, count)).cloned();
         known_one.unwrap_or_else(|| {
