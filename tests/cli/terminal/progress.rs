@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::agent::wait_for;
 use crate::cluster::Cluster;
-use crate::program::Folder;
+use crate::program::{Folder, run_in};
 use crate::server::{Request, Server};
 use crate::terminal::screen::{CTRL_C, ENTER, SIZES, Size};
 use crate::terminal::{encamp, stall};
@@ -95,6 +95,58 @@ fn an_interrupt_ends_progress() {
             screen.ends().with(130).without("Reading");
         }
         assert!(!folder.path().join("cluster.json").exists(), "no file of a fetch that was interrupted");
+    }
+}
+
+/// Two limits on values of properties: nothing is known of any loss before it is followed.
+const BOUNDLESS: &str = r#"
+job "boundless" {
+  datacenters = ["*"]
+  constraint {
+    operator  = "distinct_property"
+    attribute = "${node.unique.name}"
+    value     = "1"
+  }
+  constraint {
+    operator  = "distinct_property"
+    attribute = "${node.datacenter}"
+    value     = "40"
+  }
+  group "g" {
+    task "t" {
+      driver = "docker"
+      config {
+        image = "x"
+      }
+      resources {
+        cpu    = 20
+        memory = 16
+      }
+    }
+  }
+}
+"#;
+
+#[test]
+fn an_interrupt_gives_the_interval_of_a_search_so_far() {
+    let folder = bench("interval", SIZES[0]);
+    folder.file("boundless.hcl", BOUNDLESS);
+    let sim = ["sim", "cluster", "-nodes", "600", "-allocs", "9000", "-seed", "5", "-out", "c.json"];
+    assert_eq!(run_in(folder.path(), &sim).exit, 0);
+    let search = ["capacity", "-survive=node", "-exact", "-snapshot=c.json", "boundless.hcl"];
+    for size in SIZES {
+        let screen = encamp(size, &folder, "http://127.0.0.1:1", &search);
+        screen.wait_for("losses decided");
+        screen.press(CTRL_C);
+        let ended = screen.ends().with(0).without("Ctrl-C ends the search");
+        let text = String::from_utf8_lossy(&ended.raw);
+        let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let (_, answer) =
+            words.split_once("After the worst loss of a node at least ").unwrap_or_else(|| panic!("{text}"));
+        let (interval, rest) = answer.split_once(" more fit: ").unwrap_or_else(|| panic!("{answer}"));
+        assert!(rest.contains("losses decided; -exact goes on until the worst is found"), "{answer}");
+        let ends: Vec<i64> = interval.split(", at most ").map(|n| n.parse().expect("a number")).collect();
+        assert!(matches!(ends.as_slice(), [least, most] if least < most), "{answer}");
     }
 }
 
