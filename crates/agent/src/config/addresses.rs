@@ -4,8 +4,8 @@ use std::net::{IpAddr, Ipv6Addr};
 
 use thiserror::Error;
 
-use super::Config;
 use super::interfaces::Interface;
+use super::settings::Config;
 use super::template::{self, TemplateError};
 
 /// An address or interface that cannot be used.

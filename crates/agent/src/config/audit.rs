@@ -11,8 +11,7 @@ use serde::{Deserialize, Deserializer, de};
 use serde_json::Value as Json;
 
 use super::error::InvalidAudit;
-use super::kinds::{Count, Labelled, Limit, OpenSwitch, Setting, Shown, Size, blocks};
-use super::minutes;
+use super::kinds::{Count, Labelled, Limit, OpenSwitch, Setting, Shown, Size, blocks, minutes, named};
 
 blocks! {
     /// The audit log.
@@ -308,7 +307,7 @@ impl Audit {
     pub(super) fn shown(&self) -> Json {
         let all = |blocks: Json| if blocks.as_array().is_some_and(Vec::is_empty) { Json::Null } else { blocks };
         serde_json::json!({
-            "Enabled": self.enabled, "Sinks": all(super::named(&self.sink)), "Filters": all(super::named(&self.filter)),
+            "Enabled": self.enabled, "Sinks": all(named(&self.sink)), "Filters": all(named(&self.filter)),
         })
     }
 

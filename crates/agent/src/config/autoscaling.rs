@@ -8,8 +8,7 @@ use encamp_autoscale::notify::{Backend, BackendSettings};
 use encamp_autoscale::params::ProviderKind;
 
 use super::error::{InvalidAutoscaling, InvalidGroup, InvalidNotify, InvalidProvider};
-use super::kinds::{Count, Flag, Hidden, Labelled, Limit, List, OpenCount, Text, blocks};
-use super::minutes;
+use super::kinds::{Count, Flag, Hidden, Labelled, Limit, List, OpenCount, Text, blocks, minutes};
 
 const INTERVAL: Duration = Duration::from_secs(10);
 

@@ -5,9 +5,8 @@ use std::time::Duration;
 
 use super::kinds::{
     Accepted, Appended, Count, Flag, Float, Int, Labelled, Limit, List, Open, Replaced, Size, Span, Switch, Text,
-    Texts, Tree, Whole, blocks,
+    Texts, Tree, Whole, blocks, minutes,
 };
-use super::minutes;
 
 const SECOND: Duration = Duration::from_secs(1);
 

@@ -1,12 +1,15 @@
 //! The reasons why a configuration is refused.
 
+use std::io;
+
 use encamp_autoscale::notify::BackendError;
 use encamp_client::drivers::config_block::ConfigError;
 use encamp_model::{InvalidGossipKey, quoted};
 use encamp_telemetry::FilterError;
 use thiserror::Error;
 
-use super::load::reason;
+/// The levels of log messages.
+pub(super) const LEVELS: [&str; 6] = ["TRACE", "DEBUG", "INFO", "WARN", "ERROR", "OFF"];
 
 /// A configuration that is invalid (`docs/spec/agent-config.md §4`).
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -147,7 +150,7 @@ pub enum InvalidTelemetry {
 
 /// The text is not the name of a log level; it is held in capital letters.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("Invalid log level: {}. Valid log levels are: [{}]", .0, super::validate::LEVELS.join(" "))]
+#[error("Invalid log level: {}. Valid log levels are: [{}]", .0, LEVELS.join(" "))]
 pub struct InvalidLogLevel(pub String);
 
 /// A list of ports that cannot be read.
@@ -410,4 +413,16 @@ pub enum RefusedClient {
     /// The IPv6 subnet of the bridge network is no IPv6 subnet.
     #[error("invalid bridge_network_subnet_ipv6: invalid CIDR address: {0}")]
     BridgeSubnetIpv6(String),
+}
+
+/// An I/O error in Nomad's wording.
+pub(crate) fn reason(e: &io::Error) -> String {
+    match e.kind() {
+        io::ErrorKind::NotFound => "no such file or directory".into(),
+        io::ErrorKind::PermissionDenied => "permission denied".into(),
+        _ => {
+            let text = e.to_string();
+            text.split(" (os error").next().unwrap_or(&text).to_lowercase()
+        }
+    }
 }

@@ -390,6 +390,23 @@ impl<T: Shown> Shown for BTreeMap<String, T> {
     }
 }
 
+/// Named blocks as a list of blocks with a name.
+pub(super) fn named<T: Shown>(blocks: &BTreeMap<String, T>) -> Json {
+    let entry = |(name, block): (&String, &T)| {
+        let mut json = block.json();
+        if let Json::Object(map) = &mut json {
+            map.insert("Name".into(), name.clone().into());
+        }
+        json
+    };
+    blocks.iter().map(entry).collect()
+}
+
+/// That many minutes.
+pub(super) const fn minutes(n: u64) -> Duration {
+    Duration::from_secs(n * 60)
+}
+
 /// Declares blocks: for each the values that others use, the raw form that sources write, and how the one becomes the
 /// other. A line is `key "NameInJson": Kind = default`.
 macro_rules! blocks {

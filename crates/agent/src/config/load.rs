@@ -6,8 +6,10 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 use super::decode::DecodeError;
+use super::error::reason;
 use super::kinds::Setting;
-use super::{Config, Settings, SettingsFile, addresses, decode, dev_defaults};
+use super::settings::{Config, Settings, SettingsFile, dev_defaults};
+use super::{addresses, decode};
 use encamp_hcl::hcl1::{self, SyntaxError};
 use encamp_model::SecretString;
 
@@ -130,18 +132,6 @@ fn files_of(path: &Path) -> Result<Vec<PathBuf>, LoadProblem> {
     }
     out.sort();
     Ok(out)
-}
-
-/// An I/O error in Nomad's wording.
-pub(crate) fn reason(e: &io::Error) -> String {
-    match e.kind() {
-        io::ErrorKind::NotFound => "no such file or directory".into(),
-        io::ErrorKind::PermissionDenied => "permission denied".into(),
-        _ => {
-            let text = e.to_string();
-            text.split(" (os error").next().unwrap_or(&text).to_lowercase()
-        }
-    }
 }
 
 fn read_file(path: &Path) -> Result<SettingsFile, LoadProblem> {

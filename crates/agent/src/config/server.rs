@@ -5,9 +5,8 @@ use std::time::Duration;
 use super::client::{ServerJoin, ServerJoinFile};
 use super::kinds::{
     Accepted, Age, Appended, Count, Flag, Float, Hidden, Int, Limit, List, Open, OpenCount, OpenSwitch, Size, Span,
-    Switch, Text, Whole, blocks,
+    Switch, Text, Whole, blocks, minutes,
 };
-use super::minutes;
 use encamp_model::{HOUR, MINUTE, SchedulerAlgorithm};
 
 const SECOND: Duration = Duration::from_secs(1);

@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
+use super::autoscaling;
 use super::error::{
-    InvalidConfig, InvalidLogLevel, InvalidPorts, InvalidTelemetry, RefusedClient, RefusedServer, RefusedStart,
+    InvalidConfig, InvalidLogLevel, InvalidPorts, InvalidTelemetry, LEVELS, RefusedClient, RefusedServer, RefusedStart,
 };
-use super::{Config, autoscaling};
+use super::settings::Config;
 use encamp_client::config::ExtraPath;
 use encamp_model::{GossipKey, JobType, SchedulerAlgorithm, quoted};
 use encamp_rpc::gossip::KEYRING_FILE;
@@ -18,9 +19,6 @@ pub enum Finding {
     /// An error; the validation ends.
     Error(InvalidConfig),
 }
-
-/// The levels of log messages.
-pub(super) const LEVELS: [&str; 6] = ["TRACE", "DEBUG", "INFO", "WARN", "ERROR", "OFF"];
 
 /// All findings in order: warnings, and at most one error at the end.
 pub fn validate(config: &Config) -> Vec<Finding> {

@@ -4,9 +4,20 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use super::FileSettings;
+/// The log file.
+#[derive(Debug, Clone)]
+pub struct FileSettings {
+    /// The path; a path that ends with `/` is a directory, in which the file is called `nomad.log`.
+    pub path: PathBuf,
+    /// The size in bytes at which the file is rotated; 0 for never.
+    pub max_bytes: u64,
+    /// The age at which the file is rotated.
+    pub max_age: Duration,
+    /// The number of old files to keep; 0 for all.
+    pub max_files: usize,
+}
 
 /// The current log file and its settings.
 pub(super) struct LogFile {
@@ -98,7 +109,6 @@ fn name_parts(path: &Path) -> (String, String) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
 
     /// A temporary directory of the test.
     struct Folder(PathBuf);

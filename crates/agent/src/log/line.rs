@@ -8,7 +8,7 @@ use serde_json::{Map, Value as Json};
 use tracing::Event;
 use tracing::field::{Field, Visit};
 
-use super::Level;
+use super::level::Level;
 use encamp_model::quoted;
 
 /// A message.

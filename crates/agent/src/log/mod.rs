@@ -4,9 +4,10 @@
 //! name of their module (`client.gc` for `encamp_client::gc`) or the `target` they are given; those of libraries are
 //! shown from WARN on, and all of them at TRACE.
 //!
-//! - `line`: the format of a message. `file`: the log file and its rotation. `syslog`: the system's log.
+//! - `level`: levels. `line`: the format of a message. `file`: the log file and its rotation. `syslog`: the system's log.
 
 mod file;
+mod level;
 mod line;
 mod syslog;
 
@@ -16,7 +17,7 @@ use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use parking_lot::{Mutex, RwLock};
 use thiserror::Error;
@@ -25,7 +26,9 @@ use tracing::subscriber::Interest;
 use tracing::{Event, Metadata, Subscriber};
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 
+pub use file::FileSettings;
 use file::LogFile;
+pub use level::Level;
 use line::Line;
 pub use syslog::SyslogError;
 
@@ -41,59 +44,6 @@ pub enum LogError {
     /// The system's log.
     #[error("Error setting up syslog: {0}")]
     Syslog(#[from] SyslogError),
-}
-
-/// The level of a message; [`Level::Off`] as a limit suppresses all messages.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-#[repr(u8)]
-pub enum Level {
-    /// Detailed tracing.
-    Trace,
-    /// Debugging information.
-    Debug,
-    /// Normal operation.
-    Info,
-    /// Warnings.
-    Warn,
-    /// Errors.
-    Error,
-    /// Nothing.
-    Off,
-}
-
-impl Level {
-    const ALL: [(&'static str, Level); 6] = [
-        ("TRACE", Level::Trace),
-        ("DEBUG", Level::Debug),
-        ("INFO", Level::Info),
-        ("WARN", Level::Warn),
-        ("ERROR", Level::Error),
-        ("OFF", Level::Off),
-    ];
-
-    /// The level of that name, in any case.
-    pub fn parse(name: &str) -> Option<Level> {
-        Level::ALL.iter().find(|(n, _)| n.eq_ignore_ascii_case(name)).map(|(_, level)| *level)
-    }
-
-    /// Its name in capital letters.
-    pub fn name(self) -> &'static str {
-        Level::ALL.iter().find(|(_, level)| *level == self).map_or("OFF", |(name, _)| name)
-    }
-
-    fn of(level: tracing::Level) -> Level {
-        match level {
-            tracing::Level::TRACE => Level::Trace,
-            tracing::Level::DEBUG => Level::Debug,
-            tracing::Level::INFO => Level::Info,
-            tracing::Level::WARN => Level::Warn,
-            tracing::Level::ERROR => Level::Error,
-        }
-    }
-
-    fn from_number(n: u8) -> Level {
-        Level::ALL.get(usize::from(n)).map_or(Level::Off, |(_, level)| *level)
-    }
 }
 
 /// The output stream of messages.
@@ -120,19 +70,6 @@ pub struct LogSettings {
     pub file: Option<FileSettings>,
     /// The facility of an additional syslog output, such as `LOCAL0`.
     pub syslog: Option<String>,
-}
-
-/// The log file.
-#[derive(Debug, Clone)]
-pub struct FileSettings {
-    /// The path; a path that ends with `/` is a directory, in which the file is called `nomad.log`.
-    pub path: PathBuf,
-    /// The size in bytes at which the file is rotated; 0 for never.
-    pub max_bytes: u64,
-    /// The age at which the file is rotated.
-    pub max_age: Duration,
-    /// The number of old files to keep; 0 for all.
-    pub max_files: usize,
 }
 
 /// The log of an agent. Clones are the same log.

@@ -4,7 +4,7 @@ use std::os::unix::net::UnixDatagram;
 
 use thiserror::Error;
 
-use super::Level;
+use super::level::Level;
 
 /// Why syslog cannot be used.
 #[derive(Debug, Error)]
