@@ -15,6 +15,7 @@ use crate::fuzz_support::pipeline::{self, Reached};
 use crate::fuzz_support::{mutate, seeds};
 use encamp_model::random::Random;
 use encamp_test_support::meter::{FACTOR, measure};
+use encamp_test_support::seeds::setting;
 
 /// Largest input, in bytes.
 const MAX_INPUT: usize = 1 << 20;
@@ -43,10 +44,6 @@ fn is_quick(target: Target, seed: &[u8]) -> bool {
         target(seed);
     });
     cost.seconds < 0.02 * FACTOR
-}
-
-fn number(name: &str) -> Option<u64> {
-    std::env::var(name).ok().map(|text| text.parse().unwrap_or_else(|_| panic!("{name} is no number")))
 }
 
 fn input(seed: u64, seeds: &[Vec<u8>], target: usize) -> Vec<u8> {
@@ -101,9 +98,9 @@ fn run_inputs() {
         println!("{:?}", run(*target, &fs::read(file).expect("the input")).expect("a good input"));
         return;
     }
-    let time = Duration::from_secs(number("ENCAMP_FUZZ_SECONDS").unwrap_or(5));
+    let time = Duration::from_secs(setting("ENCAMP_FUZZ_SECONDS").unwrap_or(5));
     let clock = || SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_millis() as u64);
-    let first = number("ENCAMP_FUZZ_SEED").unwrap_or_else(clock);
+    let first = setting("ENCAMP_FUZZ_SEED").unwrap_or_else(clock);
     println!("fuzzing for {} s from seed {first}", time.as_secs());
     let (begin, mut seed) = (Instant::now(), first);
     let mut reached = std::collections::BTreeMap::new();

@@ -4,19 +4,17 @@
 //! `ENCAMP_PIPELINE_THREADS` threads (2). The first violated rule ends the run, or the `ENCAMP_PIPELINE_FAILURES`-th.
 //! `ENCAMP_PIPELINE_SEED=n` runs case `n` alone and prints its events. The same seed gives the same case.
 
-use crate::pipeline_support::Verdict;
+use crate::pipeline_support::SUITE;
 use crate::pipeline_support::events;
 use crate::pipeline_support::tally::{EVENTS, Tally};
 use crate::pipeline_support::world::World;
-use crate::property_support::runner::{Suite, setting};
 use encamp_test_support::dice::Dice;
+use encamp_test_support::seeds::{Verdict, setting};
 
 /// How many cases a plain run has.
 const CASES: u64 = 150;
 /// Cases that have to meet all kinds of events.
 const ENOUGH: u64 = 60;
-
-const SUITE: Suite = Suite { prefix: "ENCAMP_PIPELINE", test: "oracle pipeline_properties" };
 
 /// Runs the case of a seed.
 fn run_case(seed: u64, tally: &mut Tally) -> Verdict {

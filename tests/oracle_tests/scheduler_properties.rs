@@ -6,11 +6,10 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::property_support::SUITE;
 use crate::property_support::case::run_case;
-use crate::property_support::runner::{Suite, setting};
 use crate::property_support::tally::{EVENTS, Tally};
-
-const SUITE: Suite = Suite { prefix: "ENCAMP_PROPERTY", test: "oracle scheduler_properties" };
+use encamp_test_support::seeds::setting;
 
 #[test]
 fn every_plan_keeps_the_rules() {

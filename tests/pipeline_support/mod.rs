@@ -12,10 +12,13 @@ pub mod tally;
 pub mod worker;
 pub mod world;
 
-/// The violation found by a check, or `Ok`.
-pub type Verdict = Result<(), String>;
+use encamp_test_support::seeds::Suite;
+pub use encamp_test_support::seeds::Verdict;
+
+/// The test of these cases.
+pub const SUITE: Suite = Suite { prefix: "ENCAMP_PIPELINE", test: "--test oracle pipeline_properties" };
 
 /// Whether a single case is run, for analysis.
 pub fn replayed() -> bool {
-    std::env::var_os("ENCAMP_PIPELINE_SEED").is_some()
+    SUITE.alone().is_some()
 }

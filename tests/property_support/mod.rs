@@ -4,7 +4,7 @@
 //! - `apply`: runs an evaluation and applies its plan as the plan applier would.
 //! - `capacity`, `eligible`, `preemption`: rules for plans. `again`, `order`: changes that
 //!   must not affect a plan.
-//! - `case`: one seed, one cluster, several evaluations. [`runner`]: many seeds. `tally`: counts what occurred.
+//! - `case`: one seed, one cluster, several evaluations. `tally`: counts what occurred.
 
 pub mod again;
 pub mod apply;
@@ -17,13 +17,15 @@ pub mod jobs;
 pub mod mutants;
 pub mod order;
 pub mod preemption;
-pub mod runner;
 pub mod tally;
 
-/// What a rule found wrong, or nothing.
-pub type Verdict = Result<(), String>;
+use encamp_test_support::seeds::Suite;
+pub use encamp_test_support::seeds::Verdict;
+
+/// The test of these cases.
+pub const SUITE: Suite = Suite { prefix: "ENCAMP_PROPERTY", test: "--test oracle scheduler_properties" };
 
 /// Whether one case is run alone, to be looked into.
 pub fn replayed() -> bool {
-    std::env::var_os("ENCAMP_PROPERTY_SEED").is_some()
+    SUITE.alone().is_some()
 }

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::aws_support::memory::Memory;
-use crate::aws_support::{Canned, Moto, serve};
+use crate::aws_support::{Canned, moto, serve};
 use aws_sdk_autoscaling::Client;
 use aws_sdk_autoscaling::config::{BehaviorVersion, Credentials, Region};
 use encamp_autoscale::driver::{Autoscaler, Clock, Settings};
@@ -56,7 +56,7 @@ fn ids(group: &ScalingGroup) -> Vec<String> {
 #[tokio::test]
 #[ignore = "takes long: `cargo xtask test all` runs it"]
 async fn groups_of_moto() {
-    let Some(moto) = Moto::start() else { return };
+    let Some(moto) = moto() else { return };
     let aws = aws(&moto.url);
     let unknown = aws.group(WEB).await;
     assert_eq!(unknown, Err(ProviderError::NoGroup("web is not in eu-west-1".into())));
@@ -115,7 +115,7 @@ async fn groups_of_moto() {
 #[tokio::test]
 #[ignore = "takes long: `cargo xtask test all` runs it"]
 async fn the_loop_scales_a_group_of_moto() {
-    let Some(moto) = Moto::start() else { return };
+    let Some(moto) = moto() else { return };
     make_group(&moto.url).await;
     let aws = Arc::new(aws(&moto.url));
     let group = async || aws.group(WEB).await.expect("the group");

@@ -9,17 +9,8 @@ use std::process::{Command, Output};
 use crate::agent::Agent;
 use crate::program::Folder;
 use encamp_test_support::notes;
-
-/// Runs the preparation of a client; `None` if the client is to be skipped.
-fn prepared(what: &str, command: &mut Command) -> Option<()> {
-    let why = match command.output() {
-        Ok(ran) if ran.status.success() => return Some(()),
-        Ok(ran) => said(&ran),
-        Err(e) => e.to_string(),
-    };
-    notes::missing(what, &why);
-    None
-}
+use encamp_test_support::program::succeeds;
+use encamp_test_support::python;
 
 fn said(ran: &Output) -> String {
     format!("{}{}", String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&ran.stderr))
@@ -53,21 +44,11 @@ fn python_nomad() {
         return;
     }
     let requirements = folder("python").join("requirements.txt");
-    // Created once for these versions.
-    let wanted = std::fs::read_to_string(&requirements).expect("requirements");
     let home = Path::new(env!("CARGO_TARGET_TMPDIR")).join("compat-python");
-    let (python, mark) = (home.join("bin/python"), home.join("installed.txt"));
-    if std::fs::read_to_string(&mark).ok().as_ref() != Some(&wanted) {
-        let _ = std::fs::remove_dir_all(&home);
-        let made = prepared("no virtual environment", Command::new("python3").args(["-m", "venv"]).arg(&home));
-        let pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--requirement"];
-        let installed =
-            made.and_then(|()| prepared("no python-nomad", Command::new(&python).args(pip).arg(&requirements)));
-        if installed.is_none() {
-            return;
-        }
-        std::fs::write(&mark, &wanted).expect("the mark");
-    }
+    let python = match python::environment(&home, &requirements) {
+        Ok(python) => python,
+        Err(why) => return notes::missing("no python-nomad", &why),
+    };
     runs("compat-python", Command::new(&python).arg(folder("python").join("client.py")), 8);
     let mut access = Command::new(&python);
     runs_with("compat-python-acl", ACCESS_CONTROL, access.arg(folder("python").join("access.py")), 6, None);
@@ -80,8 +61,9 @@ fn go_api() {
     let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("compat-go");
     let mut build = Command::new("go");
     build.args(["build", "-mod=readonly", "-o"]).arg(&program).arg(".").current_dir(&folder);
-    if prepared("the client library of Go cannot be built", &mut build).is_some() {
-        runs("compat-go", &mut Command::new(&program), 8);
-        runs_with("compat-go-acl", ACCESS_CONTROL, &mut Command::new(&program), 5, Some("access"));
+    if let Err(why) = succeeds(&mut build) {
+        return notes::missing("the client library of Go cannot be built", &why);
     }
+    runs("compat-go", &mut Command::new(&program), 8);
+    runs_with("compat-go-acl", ACCESS_CONTROL, &mut Command::new(&program), 5, Some("access"));
 }

@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::agent::{Agent, wait_for};
-use crate::containers::podman::{IMAGE, Podman};
+use crate::containers::engine::{Engine, IMAGE};
+use crate::containers::podman::Podman;
 use crate::networks::Net;
 use crate::program::{Folder, run_for};
 use encamp_test_support::notes;

@@ -9,7 +9,7 @@ use serde_json::{Value as Json, json};
 
 use crate::agent::{Agent, PATIENCE, Reply, bootstrap, call};
 use crate::identity_provider::browser::{install, opened, parameter, redirected, visit};
-use crate::identity_provider::published::PublishedProvider;
+use crate::identity_provider::published::published_provider;
 use crate::identity_provider::{CLIENT, KeyAnswer, Provider, SigningKey, now};
 use crate::program::{Folder, Ran, run_with};
 
@@ -190,7 +190,7 @@ fn a_user_logs_in_with_a_browser() {
 #[ignore = "takes long: `cargo xtask test all` runs it"]
 fn a_published_provider_logs_users_in() {
     let user = json!({"sub": "alice", "email": "alice@example.test", "groups": ["developers"]});
-    let Some(provider) = PublishedProvider::start(&user) else { return };
+    let Some(provider) = published_provider(&user) else { return };
     let cluster = Cluster::start("login-published");
     cluster.oidc_method("sso", &provider.url, &json!({}));
     let running = login_command(&cluster, &["-method", "sso", "-oidc-callback-addr", "127.0.0.1:0", "-json"]);

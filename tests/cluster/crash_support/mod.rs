@@ -14,7 +14,7 @@ pub mod writers;
 /// Seed and rounds of a run, from `ENCAMP_<KIND>_SEED` and `ENCAMP_<KIND>_ROUNDS` or the tier; printed, so that it can
 /// be reproduced.
 pub fn run_of(kind: &str, change: u64, full: u64) -> (u64, u64) {
-    let seed = std::env::var(format!("ENCAMP_{kind}_SEED")).ok().and_then(|seed| seed.parse().ok());
+    let seed = encamp_test_support::seeds::setting(&format!("ENCAMP_{kind}_SEED"));
     let now = std::time::SystemTime::UNIX_EPOCH.elapsed().map_or(1, |d| d.as_secs());
     let rounds = encamp_test_support::tier::rounds(&format!("ENCAMP_{kind}_ROUNDS"), change, full);
     let run = (seed.unwrap_or(now % 1_000_000), rounds);

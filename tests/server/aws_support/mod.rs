@@ -5,83 +5,21 @@ pub(crate) mod memory;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::sync::mpsc::channel;
-use std::sync::{Mutex, PoisonError};
 use std::thread;
-use std::time::Duration;
 
 use encamp_test_support::notes;
+use encamp_test_support::python::{self, Server};
 
-/// Longest wait for moto to start.
-const PATIENCE: Duration = Duration::from_secs(120);
-
-/// A running moto; it ends with this.
-pub(crate) struct Moto {
-    child: Child,
-    /// Its URL.
-    pub(crate) url: String,
-}
-
-impl Drop for Moto {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-/// Runs what prepares moto; `None` if it is to be skipped. With `CI` or `ENCAMP_REQUIRE_MOTO` that is a failure.
-fn prepared(what: &str, command: &mut Command) -> Option<()> {
-    let why = match command.output() {
-        Ok(ran) if ran.status.success() => return Some(()),
-        Ok(ran) => String::from_utf8_lossy(&ran.stderr).into_owned(),
-        Err(e) => e.to_string(),
-    };
-    assert!(std::env::var_os("ENCAMP_REQUIRE_MOTO").is_none(), "{what}: {why}");
-    notes::missing(what, &why);
-    None
-}
-
-impl Moto {
-    /// Installs moto once, and starts it. `None` where Python or the network is missing.
-    pub(crate) fn start() -> Option<Moto> {
-        let requirements = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/server/aws_support/requirements.txt");
-        let wanted = std::fs::read_to_string(&requirements).expect("requirements");
-        let home = Path::new(env!("CARGO_TARGET_TMPDIR")).join("moto");
-        let (python, mark) = (home.join("bin/python"), home.join("installed.txt"));
-        // Tests of this program run at the same time.
-        static INSTALLING: Mutex<()> = Mutex::new(());
-        let installing = INSTALLING.lock().unwrap_or_else(PoisonError::into_inner);
-        if std::fs::read_to_string(&mark).ok().as_ref() != Some(&wanted) {
-            let _ = std::fs::remove_dir_all(&home);
-            prepared("no virtual environment", Command::new("python3").args(["-m", "venv"]).arg(&home))?;
-            let pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--requirement"];
-            prepared("no moto", Command::new(&python).args(pip).arg(&requirements))?;
-            std::fs::write(&mark, &wanted).expect("the mark");
+/// Starts moto. `None` where Python or the network is missing; with `CI` or `ENCAMP_REQUIRE_MOTO` that is a failure.
+pub(crate) fn moto() -> Option<Server> {
+    let requirements = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/server/aws_support/requirements.txt");
+    match python::environment(&Path::new(env!("CARGO_TARGET_TMPDIR")).join("moto"), &requirements) {
+        Ok(python) => Some(Server::start(&python, "moto.server", &[])),
+        Err(why) => {
+            assert!(std::env::var_os("ENCAMP_REQUIRE_MOTO").is_none(), "no moto: {why}");
+            notes::missing("no moto", &why);
+            None
         }
-        drop(installing);
-        let mut child = Command::new(&python)
-            .args(["-m", "moto.server", "-H", "127.0.0.1", "-p", "0"])
-            .env("PYTHONUNBUFFERED", "1")
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("moto");
-        let (sender, lines) = channel();
-        let stderr = child.stderr.take().expect("stderr");
-        thread::spawn(move || {
-            for line in BufReader::new(stderr).lines().map_while(Result::ok) {
-                // What comes after the address is read and forgotten.
-                let _ = sender.send(line);
-            }
-        });
-        let mut moto = Moto { child, url: String::new() };
-        while moto.url.is_empty() {
-            let line = lines.recv_timeout(PATIENCE).expect("moto tells its address");
-            moto.url = line.split_once("Running on ").map_or(String::new(), |(_, url)| url.trim().to_string());
-        }
-        Some(moto)
     }
 }
 

@@ -1,12 +1,13 @@
 //! The driver `docker` with Docker itself: its daemon runs in a directory of the test, beside any other of the host, and
 //! without networks, which need rules of the host's firewall.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
 use encamp_test_support::notes;
 use rustix::process::{Pid, Signal, kill_process};
 
+use super::engine::{has_busybox, is_root};
 use super::*;
 use crate::program::{run_with, unmount_below};
 
@@ -30,11 +31,11 @@ impl Docker {
             skipped(&format!("{program} is not installed"));
             return None;
         }
-        if !rustix::process::geteuid().is_root() {
+        if !is_root() {
             skipped("the user is not root");
             return None;
         }
-        if !Path::new("/bin/busybox").exists() {
+        if !has_busybox() {
             skipped("there is no /bin/busybox");
             return None;
         }
@@ -56,68 +57,11 @@ impl Docker {
             return None;
         }
         docker.import();
-        let tried = docker.command().args(["run", "--rm", "--network=none", IMAGE, "echo", "works"]).output();
-        let tried = tried.expect("docker");
-        if !tried.status.success() {
-            skipped(&format!("docker runs none here: {}", String::from_utf8_lossy(&tried.stderr)));
+        if let Err(why) = docker.works() {
+            skipped(&format!("docker runs none here: {why}"));
             return None;
         }
         Some(docker)
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
-    }
-
-    fn socket(&self) -> PathBuf {
-        self.path("docker.sock")
-    }
-
-    fn command(&self) -> Command {
-        let mut command = Command::new("docker");
-        command
-            .arg("--config")
-            .arg(self.path("client"))
-            .arg("--host")
-            .arg(format!("unix://{}", self.socket().display()));
-        command
-    }
-
-    /// Runs `docker` with these arguments. Returns what it prints.
-    fn run(&self, args: &[&str]) -> String {
-        let ran = self.command().args(args).output().expect("docker");
-        assert!(ran.status.success(), "{args:?}: {}", String::from_utf8_lossy(&ran.stderr));
-        String::from_utf8_lossy(&ran.stdout).trim().to_string()
-    }
-
-    /// Makes the image of busybox.
-    fn import(&self) {
-        let (root, archive) = (self.path("image"), self.path("image.tar"));
-        std::fs::create_dir_all(root.join("bin")).expect("a directory");
-        std::fs::copy("/bin/busybox", root.join("bin/busybox")).expect("the program");
-        for program in ["sh", "cat", "dd", "echo", "id", "ls", "sleep", "touch"] {
-            std::os::unix::fs::symlink("busybox", root.join("bin").join(program)).expect("a link");
-        }
-        let made = Command::new("tar").arg("-cf").arg(&archive).arg("-C").arg(&root).arg(".").status();
-        assert!(made.expect("tar").success());
-        self.run(&["import", archive.to_str().expect("text"), IMAGE]);
-    }
-
-    fn containers(&self) -> Vec<String> {
-        self.run(&["ps", "--all", "--format", "{{.Names}}"]).lines().map(String::from).collect()
-    }
-
-    fn is_clean(&self) {
-        wait_for("the removal of all containers", || {
-            let left = self.containers();
-            if left.is_empty() { Ok(()) } else { Err(left.join(" ")) }
-        });
-    }
-
-    /// The settings of an agent that uses the daemon.
-    fn plugin(&self, more: &str) -> String {
-        let socket = self.socket();
-        format!("plugin \"docker\" {{\n config {{\n  endpoint = \"unix://{}\"\n  {more}\n }}\n}}\n", socket.display())
     }
 
     fn agent(&self, folder: &Folder, more: &str) -> Agent {
@@ -135,6 +79,26 @@ impl Docker {
             let _ = kill_process(pid, Signal::TERM);
         }
         let _ = self.daemon.wait();
+    }
+}
+
+impl Engine for Docker {
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn socket(&self) -> PathBuf {
+        self.path("docker.sock")
+    }
+
+    fn command(&self) -> Command {
+        let mut command = Command::new("docker");
+        command
+            .arg("--config")
+            .arg(self.path("client"))
+            .arg("--host")
+            .arg(format!("unix://{}", self.socket().display()));
+        command
     }
 }
 

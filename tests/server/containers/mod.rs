@@ -1,6 +1,6 @@
 //! The driver `docker` with the real program and the service of Podman or Docker's daemon (`docs/spec/client.md §23.3`).
 //!
-//! - [`podman`]: the service. [`life`]: start, limits, stop, removal. [`commands`]: commands beside tasks. [`restarts`]:
+//! - [`engine`]: what Podman and Docker have in common. [`podman`]: the service. [`life`]: start, limits, stop, removal. [`commands`]: commands beside tasks. [`restarts`]:
 //!   agents and daemons that end at any moment. [`reboot`]: the host starts again. [`networks`]: networks of allocations. [`refused`]: what tasks must not
 //!   do. [`escapes`]: what containers can't do. [`broken`]: a daemon that does not do what it should. [`docker`]: Docker
 //!   itself.
@@ -8,6 +8,7 @@
 mod broken;
 mod commands;
 mod docker;
+pub mod engine;
 mod escapes;
 mod life;
 mod networks;
@@ -19,7 +20,8 @@ mod restarts;
 use crate::agent::{Agent, PATIENCE, call, wait_for};
 use crate::program::Folder;
 use encamp_model::{ClientStatus, JobType};
-use podman::{IMAGE, Podman};
+use engine::{Engine, IMAGE};
+use podman::Podman;
 use serde_json::{Value as Json, json};
 
 /// The configuration of an agent that is both server and node, and runs containers.

@@ -11,11 +11,10 @@ use serde_json::{Value as Json, json};
 
 use rustix::process::{Pid, Signal, kill_process};
 
+use super::engine::{Engine, has_busybox, is_root};
 use crate::agent::wait_for;
 use crate::program::{self, Folder, PODMAN_SETTINGS, unmount_below};
 
-/// The image, as jobs name it.
-pub const IMAGE: &str = "localhost/busybox:1";
 /// The image of [`Podman::import_perl`], as jobs name it.
 pub const PERL_IMAGE: &str = "localhost/perl:1";
 /// Perl, its libraries and modules, as Debian has them.
@@ -27,10 +26,6 @@ const PERL: [&str; 6] = [
     "/lib/x86_64-linux-gnu/libcrypt.so.1",
     "/usr/lib/x86_64-linux-gnu/perl-base",
 ];
-/// Programs of the image.
-const PROGRAMS: [&str; 14] =
-    ["sh", "cat", "dd", "echo", "env", "head", "id", "ls", "nc", "printf", "seq", "sleep", "stty", "touch"];
-
 /// Which system calls containers may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Profile {
@@ -94,11 +89,10 @@ fn is_possible() -> bool {
     let missing = ["podman", "runc"]
         .iter()
         .find(|p| Command::new(p).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_err());
-    let root = rustix::process::geteuid().is_root();
     match missing {
         Some(program) => notes::missing("containers", &format!("{program} is not installed")),
-        None if !root => notes::skipped("containers", "the user is not root"),
-        None if !Path::new("/bin/busybox").exists() => notes::missing("containers", "there is no /bin/busybox"),
+        None if !is_root() => notes::skipped("containers", "the user is not root"),
+        None if !has_busybox() => notes::missing("containers", "there is no /bin/busybox"),
         None => return true,
     }
     false
@@ -131,24 +125,9 @@ impl Podman {
              [containers]\ndefault_ulimits = [\"nofile=4096:4096\", \"nproc=4096:4096\"]\nlog_driver = \"k8s-file\"\n";
         folder.file(PODMAN_SETTINGS, format!("{settings}{restricted}"));
         let podman = Podman { folder, service: None };
-        let root = podman.path("image");
-        std::fs::create_dir_all(root.join("bin")).expect("a directory");
-        std::fs::create_dir_all(root.join("tmp")).expect("a directory");
-        std::fs::create_dir_all(root.join("etc")).expect("a directory");
-        std::fs::write(root.join("etc/passwd"), "root:x:0:0::/:/bin/sh\nbob:x:1000:1000::/:/bin/sh\n").expect("a file");
-        std::fs::copy("/bin/busybox", root.join("bin/busybox")).expect("the program");
-        for program in PROGRAMS {
-            std::os::unix::fs::symlink("busybox", root.join("bin").join(program)).expect("a link");
-        }
-        let archive = podman.archive();
-        let made = Command::new("tar").arg("-cf").arg(&archive).arg("-C").arg(&root).arg(".").status();
-        assert!(made.expect("tar").success());
-        podman.run(&["import", archive.to_str().expect("text"), IMAGE]);
-        // A host may lack what containers need, such as cgroups or mounts.
-        let tried = podman.command().args(["run", "--rm", "--network=none", IMAGE, "echo", "works"]).output();
-        let tried = tried.expect("podman");
-        if !tried.status.success() {
-            notes::skipped("containers", &format!("podman runs none here: {}", String::from_utf8_lossy(&tried.stderr)));
+        podman.import();
+        if let Err(why) = podman.works() {
+            notes::skipped("containers", &format!("podman runs none here: {why}"));
             return None;
         }
         let mut podman = podman;
@@ -170,31 +149,6 @@ impl Podman {
         run("chmod", &["4755", &privileged]);
         run("tar", &["-cf", archive, "-C", root, "."]);
         self.run(&["import", archive, PERL_IMAGE]);
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
-    }
-
-    /// The archive with the files of the image.
-    pub fn archive(&self) -> PathBuf {
-        self.path("image.tar")
-    }
-
-    /// The socket of the service.
-    pub fn socket(&self) -> PathBuf {
-        self.path("api.sock")
-    }
-
-    fn command(&self) -> Command {
-        program::podman(self.folder.path())
-    }
-
-    /// Runs podman with these arguments. Returns what it prints.
-    pub fn run(&self, args: &[&str]) -> String {
-        let ran = self.command().args(args).output().expect("podman");
-        assert!(ran.status.success(), "{args:?}: {}", String::from_utf8_lossy(&ran.stderr));
-        String::from_utf8_lossy(&ran.stdout).trim().to_string()
     }
 
     /// Starts the service, and waits until it answers.
@@ -249,27 +203,19 @@ impl Podman {
             std::fs::remove_dir_all(self.path(memory)).expect("removed");
         }
     }
+}
 
-    /// The names of the containers that there are, also of those that ended.
-    pub fn containers(&self) -> Vec<String> {
-        let names = self.run(&["ps", "--all", "--format", "{{.Names}}"]);
-        names.lines().map(String::from).collect()
+impl Engine for Podman {
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
     }
 
-    /// Waits until no container is left.
-    pub fn is_clean(&self) {
-        wait_for("the removal of all containers", || {
-            let left = self.containers();
-            if left.is_empty() { Ok(()) } else { Err(left.join(" ")) }
-        });
+    fn socket(&self) -> PathBuf {
+        self.path("api.sock")
     }
 
-    /// The settings of an agent that uses the service; `more`: other settings of the driver.
-    pub fn plugin(&self, more: &str) -> String {
-        format!(
-            "plugin \"docker\" {{\n config {{\n  endpoint = \"unix://{}\"\n  {more}\n }}\n}}\n",
-            self.socket().display()
-        )
+    fn command(&self) -> Command {
+        program::podman(self.folder.path())
     }
 }
 

@@ -1,12 +1,12 @@
 //! Random well-formed calls, by unauthenticated peers and by a registered node, against three servers.
 
-use std::env;
 use std::net::UdpSocket;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use encamp_model::random;
+use encamp_test_support::seeds::setting;
 use encamp_test_support::tier;
 use serde_json::{Value as Json, json};
 
@@ -16,10 +16,6 @@ use crate::member::Member;
 
 /// Maximum memory growth of a server, in MiB.
 const MOST_GROWTH: u64 = 200;
-
-fn number(name: &str, default: u64) -> u64 {
-    env::var(name).ok().and_then(|v| v.parse().ok()).unwrap_or(default)
-}
 
 /// A random generator that is reproducible from its seed.
 struct Random(random::Random);
@@ -231,7 +227,7 @@ fn calls(world: &World, address: &str, registered: bool, seed: u64, until: Insta
 #[test]
 fn random_calls_break_nothing() {
     let seconds = tier::rounds("ENCAMP_HOSTILE_SECONDS", 3, 10);
-    let seed = number("ENCAMP_HOSTILE_SEED", 424_242);
+    let seed = setting("ENCAMP_HOSTILE_SEED").unwrap_or(424_242);
     let mut servers = Servers::start("random");
     servers.register_node();
     let world = World { servers: servers.ids(), term: servers.term.parse().expect("a term") };

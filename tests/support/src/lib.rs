@@ -2,11 +2,11 @@
 //!
 //! - The program: [`program`] runs it, [`agent`] and [`member`] run it as an agent, [`pty`] on a pseudo-terminal.
 //! - Peers of the program: [`server`] is an HTTP server that answers from a script, [`canned`] and [`cluster`] are
-//!   answers of clusters, [`scaling_group`] is an auto scaling group, [`mod@csi_plugin`] a storage plugin, [`tls`] makes
-//!   certificates.
+//!   answers of clusters, [`scaling_group`] is an auto scaling group, [`mod@csi_plugin`] a storage plugin, [`python`]
+//!   installs and runs programs of Python, [`tls`] makes certificates.
 //! - Recorded results: [`recorded`] and [`oracle`] read them, [`scheduler_cases`] runs those of the scheduler,
 //!   [`answers`] converts them. [`schema`] checks JSON by the published schemas.
-//! - Generated input: [`dice`] for random choices, [`hostile`] for hostile job files, [`count`] for what allocations
+//! - Generated input: [`seeds`] runs cases by their seeds, [`dice`] for random choices, [`hostile`] for hostile job files, [`count`] for what allocations
 //!   take of a node, [`meter`] for what a run costs.
 //! - A run of the tests: [`tier`] and [`permit`] say what runs when, [`notes`] what was skipped and what took long.
 
@@ -25,10 +25,12 @@ pub mod oracle;
 pub mod permit;
 pub mod program;
 pub mod pty;
+pub mod python;
 pub mod recorded;
 pub mod scaling_group;
 pub mod scheduler_cases;
 pub mod schema;
+pub mod seeds;
 pub mod server;
 pub mod tier;
 pub mod tls;

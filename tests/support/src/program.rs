@@ -42,6 +42,18 @@ pub fn optimised() -> bool {
     !cfg!(debug_assertions) || given().is_some()
 }
 
+/// Runs a program.
+///
+/// # Errors
+/// It cannot be started, or what it prints when it fails.
+pub fn succeeds(command: &mut Command) -> Result<(), String> {
+    match command.output() {
+        Ok(ran) if ran.status.success() => Ok(()),
+        Ok(ran) => Err(format!("{}{}", String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&ran.stderr))),
+        Err(e) => Err(e.to_string()),
+    }
+}
+
 /// What a run left behind.
 #[derive(Debug)]
 pub struct Ran {

@@ -1,12 +1,11 @@
 //! Runs of many seeds, of the same seed twice, and with deliberate bugs.
 
 use std::collections::BTreeMap;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
 
 use super::run::run;
 use super::sim::Bug;
+use encamp_test_support::seeds::Suite;
 use encamp_test_support::tier;
 
 /// The default number of seeds.
@@ -17,7 +16,7 @@ const FEWER: u64 = 24;
 const ENOUGH: u64 = 100;
 
 /// Progress is printed after this many seeds, for long runs.
-const WORD: u64 = 500;
+const PROGRESS: u64 = 500;
 
 /// Occurrences that must be seen over many seeds; otherwise the test would not cover them.
 const OCCURS: [&str; 16] = [
@@ -39,66 +38,47 @@ const OCCURS: [&str; 16] = [
     "writes torn",
 ];
 
-fn setting(name: &str) -> Option<u64> {
-    let text = std::env::var(name).ok()?;
-    Some(text.parse().unwrap_or_else(|_| panic!("{name}={text} is not a number")))
-}
+const SUITE: Suite =
+    Suite { prefix: "ENCAMP_CLUSTER", test: "-p encamp-server --lib faults_break_nothing -- --nocapture" };
 
 /// The result of many seeds.
 #[derive(Default)]
 struct Tally {
     occurred: BTreeMap<&'static str, u64>,
-    failures: Vec<String>,
-    done: u64,
     /// The same for the same seeds, regardless of their order.
     digest: u64,
 }
 
-/// Runs seeds on two threads.
-fn seeds(first: u64, count: u64, most_failures: usize) -> Tally {
-    let threads = setting("ENCAMP_CLUSTER_THREADS").unwrap_or(2);
-    let (next, tally) = (AtomicU64::new(first), Mutex::new(Tally::default()));
-    let work = || loop {
-        let seed = next.fetch_add(1, Ordering::Relaxed);
-        if seed >= first + count || tally.lock().unwrap().failures.len() >= most_failures {
-            return;
-        }
-        let outcome = run(seed, None, false);
-        let mut tally = tally.lock().unwrap();
-        outcome.counts.into_iter().for_each(|(what, n)| *tally.occurred.entry(what).or_default() += n);
-        tally.digest ^= outcome.digest;
-        tally.done += 1;
-        if tally.done.is_multiple_of(WORD) {
-            eprintln!("{} of {count} seeds", tally.done);
-        }
-        if let Some(why) = outcome.broken {
-            let again = format!(
-                "ENCAMP_CLUSTER_SEED={seed} cargo test -p encamp-server --lib faults_break_nothing -- --nocapture"
-            );
-            eprintln!("seed {seed}: {why}\nto reproduce:\n  {again}");
-            tally.failures.push(format!("seed {seed}: {why}to reproduce:\n  {again}"));
-        }
-    };
-    std::thread::scope(|s| (0..threads).for_each(|_| drop(s.spawn(work))));
-    tally.into_inner().unwrap()
+impl Tally {
+    fn merge(&mut self, other: &Tally) {
+        other.occurred.iter().for_each(|(what, n)| *self.occurred.entry(what).or_default() += n);
+        self.digest ^= other.digest;
+    }
 }
 
 #[test]
 fn faults_break_nothing() {
-    if let Some(seed) = setting("ENCAMP_CLUSTER_SEED") {
+    if let Some(seed) = SUITE.alone() {
         let outcome = run(seed, None, true);
         println!("{:?}, digest {:x}", outcome.counts, outcome.digest);
         assert!(outcome.broken.is_none(), "seed {seed}: {}", outcome.broken.unwrap_or_default());
         return;
     }
-    let (first, count) =
-        (setting("ENCAMP_CLUSTER_START").unwrap_or(1), tier::rounds("ENCAMP_CLUSTER_SEEDS", FEWER, SEEDS));
-    let begin = Instant::now();
-    let Tally { occurred, failures, digest, .. } =
-        seeds(first, count, setting("ENCAMP_CLUSTER_FAILURES").unwrap_or(1) as usize);
-    println!("{count} seeds from {first} in {:.1} s, digest {digest:016x}", begin.elapsed().as_secs_f64());
+    let count = tier::rounds("ENCAMP_CLUSTER_SEEDS", FEWER, SEEDS);
+    let done = AtomicU64::new(0);
+    let case = |seed, tally: &mut Tally| {
+        let outcome = run(seed, None, false);
+        tally.merge(&Tally { occurred: outcome.counts, digest: outcome.digest });
+        let done = done.fetch_add(1, Ordering::Relaxed) + 1;
+        if done.is_multiple_of(PROGRESS) {
+            eprintln!("{done} of {count} seeds");
+        }
+        outcome.broken.map_or(Ok(()), Err)
+    };
+    let ran = SUITE.run(|seed, _| seed >= SUITE.first() + count, case, Tally::merge);
+    let Tally { occurred, digest } = &ran.total;
     occurred.iter().for_each(|(what, n)| println!("{n:>10} {what}"));
-    assert!(failures.is_empty(), "{} seeds failed:\n{}", failures.len(), failures.join("\n"));
+    SUITE.judge(&ran, &format!("{count} seeds, digest {digest:016x}"));
     let missing: Vec<_> = OCCURS.into_iter().filter(|o| occurred.get(o).is_none_or(|n| *n == 0)).collect();
     assert!(count < SEEDS || missing.is_empty(), "never seen: {missing:?}");
 }

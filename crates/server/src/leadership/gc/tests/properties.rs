@@ -10,6 +10,7 @@ use crate::leadership::gc::decide::View;
 use encamp_model::gc::GcKind;
 use encamp_model::random::Random;
 use encamp_ops::{AclChange, NodeChange, Operation, Reply};
+use encamp_test_support::seeds::setting;
 use encamp_test_support::tier;
 
 /// The number of cases; `ENCAMP_GC_CASES`, which a release run sets to 100000.
@@ -267,7 +268,7 @@ fn check_references(before: &StateStore, after: &StateStore, seed: u64) {
 #[test]
 fn runs_do_what_dry_runs_say() {
     let mut deleted: std::collections::BTreeMap<GcKind, usize> = std::collections::BTreeMap::new();
-    let only: Option<u64> = std::env::var("ENCAMP_GC_SEED").ok().and_then(|n| n.parse().ok());
+    let only = setting("ENCAMP_GC_SEED");
     for seed in only.map_or(1..=cases(), |seed| seed..=seed) {
         let mut r = Random::new(seed, "garbage collection");
         let s = random_state(&mut r);

@@ -1,27 +1,37 @@
-//! Runs cases by their seeds, on several threads, until there are enough of them or too many violate a rule.
+//! Tests of generated cases: runs cases by their seeds, on several threads, until there are enough of them or too many
+//! violate a rule.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
-use super::Verdict;
+/// What a rule found wrong, or nothing.
+pub type Verdict = Result<(), String>;
 
 /// A number of the environment.
+///
+/// # Panics
+///
+/// If the variable is set to something else than a number.
 pub fn setting(name: &str) -> Option<u64> {
     let text = std::env::var(name).ok()?;
     Some(text.parse().unwrap_or_else(|_| panic!("{name}={text} is not a number")))
 }
 
-/// A test of cases: begin of its variables (`<prefix>_START`, `_THREADS`, `_FAILURES`, `_SEED`), and its name.
+/// A test of cases. Variables of the environment say which ones: `<prefix>_SEED` runs one case alone, `<prefix>_START` is
+/// the first seed (1), `<prefix>_THREADS` the number of threads (2), and `<prefix>_FAILURES` the number of failures after
+/// which the run ends (1).
 pub struct Suite {
+    /// What the names of its variables begin with.
     pub prefix: &'static str,
+    /// The arguments of `cargo test` that run it.
     pub test: &'static str,
 }
 
-/// What the cases gave.
+/// The outcome of the cases.
 pub struct Run<T> {
-    /// What they met, all together.
+    /// What occurred in all of them.
     pub total: T,
     failures: Vec<(u64, String)>,
     seeds: (u64, u64),
@@ -33,7 +43,7 @@ impl Suite {
         setting(&format!("{}_{name}", self.prefix))
     }
 
-    /// The case to run alone, to be looked into.
+    /// The case to run alone, for analysis.
     pub fn alone(&self) -> Option<u64> {
         self.setting("SEED")
     }
@@ -44,6 +54,10 @@ impl Suite {
     }
 
     /// Runs cases until `enough` of the next seed and of the seconds so far. A panic is a failure like any other.
+    ///
+    /// # Panics
+    ///
+    /// If a variable is set to something else than a number.
     pub fn run<T: Default + Send>(
         &self,
         enough: impl Fn(u64, u64) -> bool + Sync,
@@ -64,6 +78,8 @@ impl Suite {
                 last.fetch_max(seed, Ordering::Relaxed);
                 let done = catch_unwind(AssertUnwindSafe(|| case(seed, &mut met)));
                 if let Err(e) = done.unwrap_or_else(|p| Err(panicked(&*p))) {
+                    // A run may take hours after its first failure.
+                    eprintln!("seed {seed}: {e}\nto reproduce:\n  {}", self.again(seed));
                     let mut failures = failures.lock().expect("no panic while held");
                     failures.push((seed, e));
                     stop.fetch_or(failures.len() >= most_failures, Ordering::Relaxed);
@@ -82,14 +98,23 @@ impl Suite {
         Run { total, failures, seeds: (self.first(), last.into_inner()), seconds: begin.elapsed().as_secs() }
     }
 
-    /// Tells how it went, and that no case broke a rule.
+    /// Prints the counts, and how to run failed cases again.
+    ///
+    /// # Panics
+    ///
+    /// If a case broke a rule.
     pub fn judge<T>(&self, run: &Run<T>, counts: &str) {
-        let (Suite { prefix, test }, (first, last)) = (self, run.seeds);
+        let (first, last) = run.seeds;
         println!("{counts}; {} failures; seeds {first}..={last}; {} s", run.failures.len(), run.seconds);
         for (seed, e) in &run.failures {
-            println!("{prefix}_SEED={seed} cargo test --test {test}   # {e}");
+            println!("{}   # {e}", self.again(*seed));
         }
         assert!(run.failures.is_empty(), "{} cases break a rule", run.failures.len());
+    }
+
+    /// The command that runs a case again.
+    fn again(&self, seed: u64) -> String {
+        format!("{}_SEED={seed} cargo test {}", self.prefix, self.test)
     }
 }
 
