@@ -8,8 +8,7 @@ use std::collections::BTreeMap;
 use futures_util::stream::BoxStream;
 use serde_json::Value;
 
-use super::pending::ByteStream;
-use super::pending::Pending;
+use super::pending::{ByteStream, Pending};
 use crate::error::Error;
 use encamp_client::Unhealthy;
 pub use encamp_client::drivers::{ExecInput, ExecOutput, ExecSession};

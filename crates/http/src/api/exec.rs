@@ -16,8 +16,7 @@ use crate::agent::local_client::{ActionRequest, ExecInput, ExecOutput, ExecReque
 use crate::error::Error;
 use crate::request::Request;
 use crate::request::params::parse_bool;
-use crate::request::response::Outcome;
-use crate::request::response::Response;
+use crate::request::response::{Outcome, Response};
 use crate::serve::duplex::{Connection, Upgrade};
 use crate::serve::websocket::{self, accept_key};
 
