@@ -12,8 +12,9 @@ use super::Logs;
 use super::log::{Level, Watch};
 use super::start::{ReloadError, Reloader};
 use super::{export, profile};
-use encamp_http::agent::local_client::ByteStream;
-use encamp_http::agent::state::{AgentControl, AgentStats, LogSource, LogWatch, Pending, Profile, ProfileKind};
+use encamp_http::agent::control::{AgentControl, AgentStats, LogSource, LogWatch, Profile, ProfileKind};
+use encamp_http::agent::pending::ByteStream;
+use encamp_http::agent::pending::Pending;
 use encamp_http::error::Error;
 
 /// The effective configuration without secrets, which a reload changes; clones share it.

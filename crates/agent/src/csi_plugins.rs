@@ -6,7 +6,7 @@ use std::sync::Weak;
 use futures_util::future::BoxFuture;
 
 use encamp_http::agent::local_client::LocalClient;
-use encamp_http::request::node_forward::{NodeCall, NodeConnections, NodeError, NodeReply};
+use encamp_http::agent::node_connections::{NodeCall, NodeConnections, NodeError, NodeReply};
 use encamp_model::{CsiCall, CsiReply};
 use encamp_server::csi::{AskError, Nodes};
 

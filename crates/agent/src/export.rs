@@ -9,8 +9,8 @@ use tokio::fs::File;
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::{Child, Command};
 
-use encamp_http::agent::local_client::ByteStream;
-use encamp_http::agent::state::LogSource;
+use encamp_http::agent::control::LogSource;
+use encamp_http::agent::pending::ByteStream;
 use encamp_http::error::Error;
 
 /// Bytes read at a time.

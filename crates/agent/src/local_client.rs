@@ -8,11 +8,12 @@ use serde_json::Value;
 use tokio::io::AsyncReadExt;
 
 use encamp_client::{ClientError, Handle, Unhealthy};
+use encamp_http::agent::control::AgentStats;
 use encamp_http::agent::local_client::{
-    ActionRequest, AllocFileInfo, ByteStream, ExecRequest, ExecSession, Frames, LocalClient, LogsRequest, NodeMeta,
-    StreamRequest,
+    ActionRequest, AllocFileInfo, ExecRequest, ExecSession, Frames, LocalClient, LogsRequest, NodeMeta, StreamRequest,
 };
-use encamp_http::agent::state::{AgentStats, Pending};
+use encamp_http::agent::pending::ByteStream;
+use encamp_http::agent::pending::Pending;
 use encamp_http::error::{Error, multi_error};
 use encamp_model::{CsiCall, CsiError, CsiReply, HostVolume};
 use encamp_server::keyring::jwt;

@@ -17,7 +17,7 @@ use super::tls::AgentTls;
 use encamp_client::servers::Servers;
 use encamp_host::ids;
 use encamp_http::AppState;
-use encamp_http::request::node_forward::NodeConnections;
+use encamp_http::agent::node_connections::NodeConnections;
 use encamp_http::serve::listener::{AcceptSettings, Listener, Serving};
 use encamp_model::{GossipKey, InvalidGossipKey};
 use encamp_raft::ServerId;

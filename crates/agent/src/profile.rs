@@ -9,7 +9,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use procfs::process::{MMapPath, MemoryMaps, Process, Stat};
 
-use encamp_http::agent::state::{Profile, ProfileKind};
+use encamp_http::agent::control::{Profile, ProfileKind};
 
 /// The sampling interval of threads while processor time is measured.
 const LOOK: Duration = Duration::from_millis(50);

@@ -2,8 +2,7 @@
 //! `docs/spec/agent-config.md §5.7`). A reload replaces all of it, or nothing.
 
 use encamp_http::serve::listener::{TlsHandle, TlsMode};
-use encamp_http::serve::tls;
-use encamp_http::serve::tls::TlsFiles;
+use encamp_http::serve::tls::{self, TlsFiles};
 use encamp_rpc::tls::{self as rpc, CallTls, CallTlsSettings};
 use sha2::{Digest, Sha256};
 use thiserror::Error;

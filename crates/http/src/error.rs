@@ -2,8 +2,7 @@
 
 use std::fmt::Display;
 
-use crate::request::json::JsonError;
-use crate::request::response::Meta;
+use crate::read_meta::Meta;
 use encamp_client::error::ClientError;
 pub use encamp_server::error::multi_error;
 
@@ -73,12 +72,6 @@ impl From<encamp_server::Error> for Error {
 impl From<ClientError> for Error {
     fn from(e: ClientError) -> Error {
         Error::new(e.status(), e.to_string())
-    }
-}
-
-impl From<JsonError> for Error {
-    fn from(e: JsonError) -> Error {
-        Error::bad(e.0)
     }
 }
 

@@ -14,16 +14,14 @@ use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 
-use crate::access::authorization;
 use crate::agent::state::AppState;
-use crate::error::Error;
-use crate::serve::http1::{Headers, Http1, Origin, Peer};
+use crate::routes::dispatch::answer_here_or_there;
+use crate::routes::entry::router;
+use crate::serve::http1::{Headers, Http1, Peer};
 use encamp_client::TaskApi;
 use encamp_client::task_api::TaskName;
 use encamp_client::templates::{ApiAnswer, ApiReads, NoAnswer};
 use encamp_model::SecretString;
-use encamp_model::outcome::NO_LEADER;
-use encamp_server::acl::Denied;
 
 /// Open connections to the socket of one task, where the agent's setting has no limit.
 const CONNECTIONS: usize = 1024;
@@ -67,7 +65,7 @@ impl TaskSockets {
     pub fn open(&self, app: AppState, headers: Headers) {
         let metrics = app.metrics().clone();
         self.reads.send_replace(Some(app.clone()));
-        self.api.send_replace(Some(Arc::new(Http1::new(crate::router(app), headers, metrics))));
+        self.api.send_replace(Some(Arc::new(Http1::new(router(app), headers, metrics))));
     }
 
     /// Ends open requests, and answers no more.
@@ -99,29 +97,13 @@ impl ApiReads for TaskSockets {
             }
             let request = request.body(Body::empty()).map_err(|_| NoAnswer::Unreadable)?;
             // The agent itself asks, for a task: no audit device records that.
-            let response = crate::answer_here_or_there(app, request).await;
+            let response = answer_here_or_there(app, request).await;
             let (parts, body) = response.into_parts();
             let index = parts.headers.get("x-nomad-index").and_then(|v| v.to_str().ok()?.parse().ok());
             let body = axum::body::to_bytes(body, MAX_READ).await.map_err(|_| NoAnswer::Unreadable)?;
             Ok(ApiAnswer { status: parts.status.as_u16(), index: index.unwrap_or(0), body: body.to_vec() })
         })
     }
-}
-
-/// Checks the token of a request on a task's socket.
-///
-/// # Errors
-/// 401: there is none. 403: with access control, it is not valid. 429: the task guesses. 500: no server can be asked.
-pub(super) async fn check(app: &AppState, origin: &Origin, token: String) -> Result<(), Error> {
-    if token.is_empty() {
-        return Err(Error::new(401, "Unauthorized"));
-    }
-    let Err(denied) = authorization::resolve(app, &token).await else { return Ok(()) };
-    crate::refuse_guesses(app, Some(origin), denied)?;
-    Err(match denied {
-        Denied::Unreachable => Error::internal(NO_LEADER),
-        Denied::Unknown | Denied::Expired | Denied::Malformed | Denied::NotRunning => Error::new(403, "Forbidden"),
-    })
 }
 
 /// Accepts connections of a task, and serves them.

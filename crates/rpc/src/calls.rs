@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 
 use super::rules::Ruled;
 use super::wire::Head;
-use encamp_http::request::node_forward::{NodeCall, NodeReply};
+use encamp_http::agent::node_connections::{NodeCall, NodeReply};
 use encamp_model::responses::{AllocsGetResponse, NodeClientAllocsResponse, NodeUpdateResponse};
 use encamp_model::{
     Allocation, CsiClaimRequest, CsiClaimed, CsiRelease, DrainStrategy, IdentityRequest, Node, NodeEvent, NodeStatus,

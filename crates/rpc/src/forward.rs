@@ -10,8 +10,9 @@ use super::passing;
 use super::pool::Pool;
 use super::service::Interface;
 use super::wire::CallError;
-use encamp_http::agent::state::{AppState, Pending};
-use encamp_http::request::forward::{Forward, Forwarded};
+use encamp_http::agent::pending::Pending;
+use encamp_http::agent::servers::{Forward, Forwarded};
+use encamp_http::agent::state::AppState;
 use encamp_model::outcome::{MAY_BE_DONE, NO_LEADER};
 use encamp_server::Server;
 

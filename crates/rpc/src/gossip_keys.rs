@@ -14,7 +14,7 @@ use super::gossip::{Cipher, Gossip, Identity, KeyRefusal, after};
 use super::membership::Members;
 use super::service::{Answers, Service};
 use super::wire::CallError;
-use encamp_http::api::gossip_keys::{KeyCount, KeysFailure, KeysReport};
+use encamp_http::agent::gossip_keys::{KeyCount, KeysFailure, KeysReport};
 use encamp_model::{Bytes, GossipKey, KeyChange};
 use encamp_ops::codec;
 use encamp_raft::ServerId;

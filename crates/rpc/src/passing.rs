@@ -11,10 +11,9 @@ use tokio::io::AsyncWrite;
 
 use super::wire::FORWARDED;
 use encamp_http::AppState;
-use encamp_http::request::forward::{FromAgent, PassedOn};
+use encamp_http::agent::servers::{FromAgent, PassedOn};
 use encamp_http::request::node_forward::asks_for_upgrade;
-use encamp_http::serve::duplex;
-use encamp_http::serve::duplex::{Opened, Upgrade};
+use encamp_http::serve::duplex::{self, Opened, Upgrade};
 
 /// Headers about a connection rather than a request.
 const HOPS: &[HeaderName] =

@@ -12,8 +12,7 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, Error, ServerConfig, SignatureScheme};
 use x509_parser::prelude::{FromDer, GeneralName, X509Certificate};
 
-use encamp_http::serve::tls;
-use encamp_http::serve::tls::TlsFiles;
+use encamp_http::serve::tls::{self, TlsFiles};
 
 /// The protocol's name in handshakes.
 const ALPN: &[u8] = b"h2";

@@ -1,34 +1,22 @@
-//! Requests in the audit log (`docs/spec/agent-config.md §5.13`).
+//! What the audit log records about a request (`docs/spec/agent-config.md §5.13`).
 //!
-//! [`respond`] surrounds the answer to a request: it writes that the request was received before anything is carried
-//! out, and how it went before the answer is sent. A [`Trail`] collects in between what is learned about the request:
-//! who calls ([`authorization`](crate::access::authorization)), what was checked, which objects the body names. Sessions over a
-//! websocket ([`exec`](crate::api::exec)) write their rows themselves, because their token is in the first message.
+//! A [`Trail`] collects what is learned about the request while it is answered: who calls
+//! ([`authorization`](super::authorization)), what was checked, which objects the body names
+//! ([`audited`](super::audited)). The row about its arrival is written before anything is carried out, that about its
+//! end before the answer is sent.
 
-use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use axum::body::Body;
 use axum::extract::ConnectInfo;
-use axum::http::{HeaderName, HeaderValue, Request, header};
+use axum::http::{HeaderName, HeaderValue, Request};
 use parking_lot::Mutex;
 
-use crate::access::authorization::{Authorization, Object};
-use crate::access::right::Right;
-use crate::agent::state::AppState;
-use crate::error::Error;
-use crate::request::forward::FromAgent;
-use crate::request::params::{Query, percent_decode};
-use crate::request::pattern;
-use crate::request::response::Response;
-use crate::request::routed_request::{namespace_of, token_of};
-use crate::routes::table as routes;
-use crate::routes::table::Found;
+use crate::agent::servers::FromAgent;
 use crate::serve::http1::Peer;
-use crate::serve::websocket;
-use encamp_audit::event::{NamespaceInfo, RequestMeta};
 use encamp_audit::{
     AuditLog, Auth, AuthKind, Decision, Event, PayloadKind, RequestInfo, ResponseInfo, Stage, WriteError,
 };
@@ -36,12 +24,10 @@ use encamp_host::ids;
 use encamp_server::acl::{self, Caller, Denied};
 
 /// The ID of a request that another agent forwarded, as its own rows have it.
-const REQUEST_ID: HeaderName = HeaderName::from_static("x-encamp-request-id");
+pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("x-encamp-request-id");
 /// The address from which another agent received a request.
-const RECEIVED_FROM: HeaderName = HeaderName::from_static("x-encamp-received-from");
-/// Parameters of queries that name objects or change what a request does. None of them holds a secret.
-const PARAMETERS: &[&str] =
-    &["task", "action", "allocID", "path", "purge", "global", "force", "all", "id", "address", "node", "node_id"];
+pub(crate) const RECEIVED_FROM: HeaderName = HeaderName::from_static("x-encamp-received-from");
+
 /// The most rights of a request that are remembered.
 const DECISIONS: usize = 32;
 /// The most objects of a request that are remembered.
@@ -75,51 +61,6 @@ struct Known {
     forwarded: bool,
 }
 
-/// Answers a request, with its rows in the audit log.
-pub(crate) async fn respond(app: AppState, log: Arc<AuditLog>, mut request: Request<Body>) -> axum::response::Response {
-    let Some(trail) = Trail::begin(&app, log, &request) else {
-        return crate::answer_here_or_there(app, request).await;
-    };
-    // The rows have to say who calls, also where another agent answers.
-    let token = token_of(request.headers()).to_string();
-    drop(Authorization::begin(&app, &token, Some(trail.clone())).await);
-    if !is_session(&request)
-        && let Err(e) = trail.received().await
-    {
-        return refusal(format!("The request was not carried out because it could not be recorded: {e}"));
-    }
-    request.extensions_mut().insert(trail.clone());
-    let response = crate::answer_here_or_there(app, request).await;
-    let status = response.status();
-    if status == axum::http::StatusCode::SWITCHING_PROTOCOLS {
-        // The session goes on, and says when it ends.
-        return response;
-    }
-    let index = response.headers().get("x-nomad-index").and_then(|v| v.to_str().ok()).and_then(|v| v.parse().ok());
-    match trail.complete(status.as_u16(), index).await {
-        Ok(()) => response,
-        Err(e) if status.is_success() => {
-            refusal(format!("The request was carried out, but its result could not be recorded: {e}"))
-        }
-        Err(e) => refusal(format!("The request failed with status {status}, and that could not be recorded: {e}")),
-    }
-}
-
-fn refusal(text: String) -> axum::response::Response {
-    Response::error(Error::internal(text)).finish(false, None)
-}
-
-/// Whether a request opens a session whose first message holds the token.
-fn is_session(request: &Request<Body>) -> bool {
-    let path = percent_decode(request.uri().path());
-    let query = Query::parse(request.uri().query().unwrap_or_default());
-    let is_route = match routes::find(request.method(), &path) {
-        Found::Route(matched) => matched.route.opens_session(),
-        Found::OtherMethod(_) | Found::AddSlash | Found::Nothing => false,
-    };
-    is_route && query.get("ws_handshake") == "true" && websocket::accept_key(request.headers()).is_some()
-}
-
 /// Marks a request that is forwarded with what the other agent cannot know. Marks of another agent stay.
 pub(crate) fn mark(request: &mut Request<Body>) {
     if request.extensions().get::<FromAgent>().is_some() {
@@ -136,17 +77,20 @@ pub(crate) fn mark(request: &mut Request<Body>) {
 }
 
 impl Trail {
-    /// None for a request that is left out.
-    fn begin(app: &AppState, log: Arc<AuditLog>, request: &Request<Body>) -> Option<Trail> {
-        let path = percent_decode(request.uri().path());
-        let wants = |stage| log.wants(stage, &path, request.method().as_str());
+    /// Begins to record a request, which `describe` describes; none for a request that is left out.
+    pub(crate) fn begin(
+        log: Arc<AuditLog>,
+        path: &str,
+        method: &str,
+        describe: impl FnOnce() -> RequestInfo,
+    ) -> Option<Trail> {
+        let wants = |stage| log.wants(stage, path, method);
         let (keep_received, keep_complete) = (wants(Stage::OperationReceived), wants(Stage::OperationComplete));
         if !(keep_received || keep_complete) {
             return None;
         }
-        let known = Known { request: describe(app, &log, request, &path), ..Known::default() };
+        let known = Mutex::new(Known { request: describe(), ..Known::default() });
         let (begun, received, complete) = (Instant::now(), AtomicBool::new(false), AtomicBool::new(false));
-        let known = Mutex::new(known);
         Some(Trail(Arc::new(Shared { log, begun, keep_received, keep_complete, received, complete, known })))
     }
 
@@ -157,12 +101,9 @@ impl Trail {
     }
 
     /// A right was checked.
-    pub(crate) fn decided(&self, right: Right, on: Option<&Object>, allowed: bool) {
-        self.decide(Decision {
-            right: right.to_string(),
-            on: on.map(ToString::to_string).unwrap_or_default(),
-            allowed,
-        });
+    pub(crate) fn decided(&self, right: &impl Display, on: Option<&impl Display>, allowed: bool) {
+        let on = on.map(ToString::to_string).unwrap_or_default();
+        self.decide(Decision { right: right.to_string(), on, allowed });
     }
 
     /// A need that is no right of a route was checked.
@@ -258,41 +199,6 @@ impl Drop for Shared {
         }
         // The status that web servers use in their logs for this.
         self.end(499);
-    }
-}
-
-/// What is asked for.
-fn describe(app: &AppState, log: &AuditLog, request: &Request<Body>, path: &str) -> RequestInfo {
-    let query = Query::parse(request.uri().query().unwrap_or_default());
-    let header = |name: HeaderName| request.headers().get(name).and_then(|v| v.to_str().ok()).unwrap_or_default();
-    let forwarded = request.extensions().get::<FromAgent>().is_some();
-    let told = |name| if forwarded { header(name) } else { "" };
-    let peer = request.extensions().get::<ConnectInfo<Peer>>().map(|c| c.0.to_string());
-    let (mut route, mut right, mut parameters) = (String::new(), String::new(), BTreeMap::new());
-    if let Found::Route(matched) = routes::find(request.method(), path) {
-        route = format!("{}{}", matched.route.prefix, matched.route.rest);
-        right = matched.route.right.to_string();
-        let names = pattern::names(matched.route.rest).map(String::from);
-        parameters.extend(names.zip(matched.parameters));
-    }
-    let given = PARAMETERS.iter().filter(|name| query.has(name));
-    parameters.extend(given.map(|name| ((*name).to_string(), query.get(name).to_string())));
-    let own_region = &app.settings().region;
-    RequestInfo {
-        id: Some(told(REQUEST_ID)).filter(|id| ids::is_uuid(id)).map_or_else(ids::uuid, String::from),
-        operation: request.method().as_str().into(),
-        endpoint: path.into(),
-        route,
-        right,
-        namespace: Some(NamespaceInfo { id: namespace_of(&query) }),
-        region: if query.get("region").is_empty() { own_region.clone() } else { query.get("region").into() },
-        parameters,
-        request_meta: RequestMeta {
-            remote_address: peer.unwrap_or_else(|| told(RECEIVED_FROM).into()),
-            user_agent: header(header::USER_AGENT).into(),
-            forwarded,
-        },
-        node_meta: log.node().clone(),
     }
 }
 

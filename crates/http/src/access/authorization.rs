@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use parking_lot::{Mutex, RwLock};
 
-use crate::access::audit_trail::Trail;
-use crate::access::remote as remote_access;
-use crate::access::right::{Need, Right, Subject};
+use super::audit_trail::Trail;
+use super::remote_permissions;
+use super::right::{Need, Right, Subject};
 use crate::agent::state::AppState;
 use crate::error::Error;
 use encamp_host::ids;
@@ -125,7 +125,7 @@ pub(crate) async fn resolve(app: &AppState, token: &str) -> Resolved {
     }
     match app.server() {
         Some(server) => server.resolve(token, ids::now()),
-        None => remote_access::resolve(app, token).await,
+        None => remote_permissions::resolve(app, token).await,
     }
 }
 
@@ -181,7 +181,7 @@ impl Authorization {
         let access = self.access()?;
         let (allowed, on) = (access.has(right, of), Object::of(of));
         if let Some(trail) = &self.trail {
-            trail.decided(right, on.as_ref(), allowed);
+            trail.decided(&right, on.as_ref(), allowed);
         }
         if !allowed {
             return Err(Error::denied());

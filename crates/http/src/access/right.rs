@@ -1,5 +1,5 @@
 //! Authorisation: the one place that decides which requests are allowed (`docs/spec/http-api.md §7`). The right that
-//! each route requires is in the table of [`routes`](crate::routes::table); [`encamp_acl`] decides.
+//! each route requires is in its row of the [table](crate::routes::table); [`encamp_acl`] decides.
 
 use std::fmt;
 
@@ -7,10 +7,8 @@ pub use encamp_acl::{
     Capability, HostVolumeCapability, Level, Need, OperatorCapability, PluginLevel, PoolCapability, VariableCapability,
 };
 
-pub use crate::access::authorization::Access;
-
-/// The right that a route requires (the column "needs" of `docs/spec/http-api.md §5`). The handler says of what, and
-/// when: the first error decides the answer.
+/// The right that a route requires (the column "needs" of `docs/spec/http-api.md §5`).
+/// [`Permission`](super::permission::Permission) says on what it is checked, and when.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Right {
     /// None: everybody may call.

@@ -5,11 +5,10 @@
 
 use std::collections::BTreeMap;
 
-use axum::body::Bytes;
 use futures_util::stream::BoxStream;
 use serde_json::Value;
 
-use crate::agent::state::Pending;
+use super::pending::{ByteStream, Pending};
 use crate::error::Error;
 use encamp_client::Unhealthy;
 pub use encamp_client::drivers::{ExecInput, ExecOutput, ExecSession};
@@ -20,8 +19,6 @@ use encamp_model::{CsiCall, CsiError, CsiReply, HostVolume};
 
 /// Frames as they come. An error ends the stream.
 pub type Frames = BoxStream<'static, Result<StreamFrame, Error>>;
-/// Bytes as they come.
-pub type ByteStream = BoxStream<'static, Result<Bytes, Error>>;
 
 /// A request for the content of a file as it grows.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -75,7 +72,7 @@ pub trait LocalClient: Send + Sync {
     fn health(&self) -> Result<(), Unhealthy>;
 
     /// Figures for `agent/self`, by group: `client`.
-    fn stats(&self) -> crate::agent::state::AgentStats;
+    fn stats(&self) -> crate::agent::control::AgentStats;
 
     /// HostStats.
     fn host_stats(&self) -> Pending<'_, Result<Value, Error>>;

@@ -1,38 +1,22 @@
 //! The interface between the HTTP API and its agent.
 
-use std::collections::BTreeMap;
 use std::fmt;
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
 
 use parking_lot::Mutex;
-use serde_json::Value;
 
-use crate::access::remote::Answers;
-use crate::agent::auth_limit::AuthLimit;
-use crate::agent::local_client::{ByteStream, LocalClient};
-use crate::api::acl::login::Logins;
-use crate::api::gossip_keys::{KeysFailure, KeysReport};
-use crate::error::Error;
-use crate::request::forward::Forward;
-use crate::request::node_forward::NodeConnections;
+use super::auth_limit::AuthLimit;
+use super::autoscaling::Autoscaling;
+use super::control::AgentControl;
+use super::local_client::LocalClient;
+use super::node_connections::NodeConnections;
+use super::permission_cache::PermissionCache;
+use super::servers::{Forward, Membership};
+use crate::identity_providers::Logins;
 use crate::serve::bodies::Budget;
 use encamp_audit::AuditLog;
-use encamp_autoscale::jobs::GroupId;
-use encamp_autoscale::jobs::status::GroupStatus;
-use encamp_autoscale::status::PoolStatus;
-use encamp_model::KeyChange;
 use encamp_server::Server;
-use encamp_server::leadership::peers::KnownServer;
 use encamp_telemetry::Metrics;
-
-/// A pending answer of something behind a trait.
-pub type Pending<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
-
-/// Groups of names and texts, as `agent/self` shows them.
-pub type AgentStats = BTreeMap<String, BTreeMap<String, String>>;
 
 /// Settings of the interface.
 #[derive(Debug, Clone)]
@@ -70,112 +54,6 @@ impl Default for HttpSettings {
 /// The version of the API we are compatible with.
 pub const API_VERSION: &str = "2.0.5";
 
-/// Where old messages are kept.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum LogSource {
-    /// In the agent's log file.
-    File,
-    /// In the journal of the system.
-    Journal {
-        /// The unit that wrote them.
-        unit: String,
-        /// How old they are at most.
-        since: Duration,
-        /// Go on with new ones.
-        follow: bool,
-    },
-}
-
-/// The subject of a profile.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ProfileKind {
-    /// The command line of the agent.
-    CommandLine,
-    /// Which threads use the processors.
-    Processor,
-    /// Which threads there are.
-    Threads,
-    /// The mappings of its memory.
-    Memory,
-}
-
-/// A profile of the agent.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Profile {
-    /// Its content type.
-    pub content_type: &'static str,
-    /// Its content.
-    pub bytes: Vec<u8>,
-}
-
-/// Requests to the agent itself.
-pub trait AgentControl: Send + Sync {
-    /// The effective configuration as `agent/self` shows it; without secrets.
-    fn config(&self) -> Value;
-
-    /// Figures besides those of server and client: `runtime`.
-    fn stats(&self) -> AgentStats;
-
-    /// Reads the configuration again, as SIGHUP does.
-    fn reload(&self) -> Pending<'_, Result<(), Error>>;
-
-    /// Messages of this level and above from now on; `None` for a level that does not exist.
-    fn watch_logs(&self, level: &str, json: bool, location: bool) -> Option<Box<dyn LogWatch>>;
-
-    /// Messages of the past, as they stand where they are kept.
-    fn export_logs(&self, from: LogSource) -> Pending<'_, Result<ByteStream, Error>>;
-
-    /// A profile; processor time is measured for as long as `length`. `text`: in words instead of the form of the
-    /// tools.
-    fn profile(&self, kind: ProfileKind, length: Duration, text: bool) -> Pending<'_, Result<Profile, Error>>;
-}
-
-/// The servers of the cluster, as the server of this agent knows them.
-pub trait Membership: Send + Sync {
-    /// All that were heard of, by name.
-    fn members(&self) -> Vec<KnownServer>;
-
-    /// Whether what they tell each other is encrypted.
-    fn encrypted(&self) -> bool;
-
-    /// Joins servers at those addresses; gives how many answered, and what went wrong with the others.
-    fn join(&self, addresses: Vec<String>) -> Pending<'_, (usize, Vec<String>)>;
-
-    /// A server that does not answer has left for good; `prune`: it is forgotten.
-    fn force_leave(&self, name: String, prune: bool) -> Pending<'_, ()>;
-
-    /// The keys that encrypt gossip on all servers that are alive, after a change of them if there is one.
-    fn gossip_keys(&self, change: Option<KeyChange>) -> Pending<'_, Result<KeysReport, KeysFailure>>;
-}
-
-/// The worker pools that the leader scales (`docs/spec/cluster-scaling.md §11`).
-pub trait Autoscaling: Send + Sync {
-    /// All pools by name, as they are now. Empty where this server does not lead.
-    fn pools(&self) -> Vec<PoolStatus>;
-
-    /// The job groups that are scaled, by namespace, job and group; empty where this server does not lead, none where
-    /// job groups are not scaled at all (`docs/spec/cluster-scaling.md §13`).
-    fn groups(&self) -> Option<Vec<GroupStatus>>;
-
-    /// Enters or leaves the failsafe mode of a job group and gives the group. The error of an unknown group is 404.
-    fn set_group_failsafe<'a>(
-        &'a self,
-        group: &'a GroupId,
-        enable: bool,
-        who: &'a str,
-    ) -> Pending<'a, Result<GroupStatus, Error>>;
-
-    /// Enters or leaves the failsafe mode of a pool and gives the pool; `who` asks for it. The error of an unknown pool
-    /// is 404.
-    fn set_failsafe<'a>(&'a self, pool: &'a str, enable: bool, who: &'a str) -> Pending<'a, Result<PoolStatus, Error>>;
-}
-
-/// Messages as they come.
-pub trait LogWatch: Send {
-    /// The next line, without a newline; `None` at the end.
-    fn next(&mut self) -> Pending<'_, Option<String>>;
-}
-
 struct App {
     settings: HttpSettings,
     server: Option<Server>,
@@ -189,7 +67,7 @@ struct App {
     autoscaling: OnceLock<Arc<dyn Autoscaling>>,
     audit: OnceLock<Arc<AuditLog>>,
     bodies: Budget,
-    remote_answers: Answers,
+    remote_permissions: PermissionCache,
     auth_limit: Mutex<AuthLimit>,
     logins: Logins,
 }
@@ -232,7 +110,7 @@ impl AppState {
             autoscaling,
             audit: OnceLock::new(),
             bodies,
-            remote_answers: Answers::default(),
+            remote_permissions: PermissionCache::default(),
             auth_limit: Mutex::default(),
             logins: Logins::default(),
         }))
@@ -324,8 +202,8 @@ impl AppState {
     }
 
     /// What servers said about tokens, on an agent that is none.
-    pub(crate) fn remote_answers(&self) -> &Answers {
-        &self.0.remote_answers
+    pub(crate) fn remote_permissions(&self) -> &PermissionCache {
+        &self.0.remote_permissions
     }
 
     /// Memory for bodies of requests.

@@ -8,15 +8,15 @@ use axum::http::header;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::monitor;
 use crate::access::right::{Level, Need};
+use crate::agent::control::{AgentStats, ProfileKind};
 use crate::agent::local_client::LocalClient;
-use crate::agent::state::{AgentStats, AppState, ProfileKind};
-use crate::api::monitor;
+use crate::agent::state::AppState;
 use crate::error::{Error, multi_error};
+use crate::request::Request;
 use crate::request::params::{decimal_uint, parse_bool};
-use crate::request::response::Response;
-use crate::request::routed_request::Request;
-use crate::routes::route::Outcome;
+use crate::request::response::{Outcome, Response};
 use encamp_model::{JobType, Time};
 use encamp_raft::Member;
 use encamp_server::Server;
@@ -110,7 +110,6 @@ fn full_name(app: &AppState) -> String {
 }
 
 pub(crate) async fn own(request: Request) -> Outcome {
-    request.authorize()?;
     let app = request.app();
     let mut stats: AgentStats = app.agent().stats();
     let mut config = app.agent().config();
@@ -212,7 +211,6 @@ fn server_stats(app: &AppState, server: &Server) -> AgentStats {
 }
 
 pub(crate) async fn members(request: Request) -> Outcome {
-    request.authorize()?;
     let app = request.app();
     let members = all_members(app, request.server()?);
     Response::json(&json!({
@@ -270,7 +268,6 @@ pub(crate) async fn join(request: Request) -> Outcome {
 }
 
 pub(crate) async fn force_leave(request: Request) -> Outcome {
-    request.authorize()?;
     if request.app().server().is_none() {
         return Err(Error::new(501, "Invalid method"));
     }
@@ -325,7 +322,6 @@ fn local_server(request: &Request) -> Result<&Server, Error> {
 }
 
 pub(crate) async fn schedulers(request: Request) -> Outcome {
-    request.authorize()?;
     let workers = local_server(&request)?.workers();
     let list: Vec<Value> = workers
         .iter()
@@ -350,12 +346,10 @@ struct SchedulerConfig {
 }
 
 pub(crate) async fn scheduler_config(request: Request) -> Outcome {
-    request.authorize()?;
     shown_config(&request, local_server(&request)?)
 }
 
 pub(crate) async fn set_scheduler_config(mut request: Request) -> Outcome {
-    request.authorize()?;
     let server = local_server(&request)?.clone();
     let config: SchedulerConfig = request.json().await.map_err(|e| e.prefixed("Invalid request: "))?;
     let count = usize::try_from(config.num_schedulers).map_err(|_| Error::bad("Invalid request"))?;
@@ -375,7 +369,6 @@ fn shown_config(request: &Request, server: &Server) -> Outcome {
 }
 
 pub(crate) async fn reload(request: Request) -> Outcome {
-    request.authorize()?;
     request.app().agent().reload().await?;
     Ok(Response::empty())
 }
@@ -385,7 +378,6 @@ const PROFILE_SECONDS: (u64, u64) = (1, 300);
 
 /// Profiles of this agent. Those that only Go's runtime records are refused.
 pub(crate) async fn pprof(request: Request) -> Outcome {
-    request.authorize()?;
     let kind = match request.rest() {
         "" => return Err(Error::not_found("Invalid method")),
         _ if !request.app().settings().debug => return Err(Error::denied()),

@@ -4,12 +4,11 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use crate::api::host_addresses;
+use super::host_addresses;
 use crate::error::Error;
+use crate::request::Request;
 use crate::request::named_server::NamedServer;
-use crate::request::response::Response;
-use crate::request::routed_request::Request;
-use crate::routes::route::Outcome;
+use crate::request::response::{Outcome, Response};
 use encamp_client::fingerprint::host::mounts;
 
 /// Parts of the names of variables whose values are not shown.

@@ -2,14 +2,13 @@
 
 use std::sync::Arc;
 
-use crate::api::client::of_alloc;
+use super::client::of_alloc;
 use crate::error::Error;
+use crate::request::blocking_read::found;
 use crate::request::filter::Filter;
-use crate::request::ids;
 use crate::request::page::{Order, Pager};
-use crate::request::response::Response;
-use crate::request::routed_request::{Request, found};
-use crate::routes::route::Outcome;
+use crate::request::response::{Outcome, Response};
+use crate::request::{Request, ids};
 use encamp_model::*;
 use encamp_server::endpoints::alloc as endpoint;
 use encamp_server::storage::watch::WatchKey;
@@ -78,7 +77,6 @@ pub(crate) async fn stop(request: Request, id: String) -> Outcome {
 
 pub(crate) async fn services(request: Request, id: String) -> Outcome {
     let options = request.read_options()?;
-    request.authorize_in(&options.namespace)?;
     let id = ids::full("alloc", &id)?;
     let keys = vec![WatchKey::Table(Table::ServiceRegistrations), WatchKey::Row(Table::Allocs, id.clone())];
     let read = |store: &StateStore| {

@@ -5,11 +5,10 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
-use crate::agent::state::Autoscaling;
+use crate::agent::autoscaling::Autoscaling;
 use crate::error::Error;
-use crate::request::response::Response;
-use crate::request::routed_request::Request;
-use crate::routes::route::Outcome;
+use crate::request::Request;
+use crate::request::response::{Outcome, Response};
 use crate::serve::http1::Origin;
 use encamp_autoscale::jobs::status::GroupStatus;
 use encamp_model::json::or_default;
@@ -163,7 +162,7 @@ mod tests {
     use std::sync::Mutex;
 
     use super::*;
-    use crate::agent::state::Pending;
+    use crate::agent::pending::Pending;
     use crate::tests::server::TestServer;
     use encamp_autoscale::jobs::GroupId;
     use encamp_autoscale::status::PoolStatus;
@@ -208,7 +207,7 @@ mod tests {
     }
 
     #[tokio::test(flavor = "multi_thread")]
-    async fn job_groups_are_told_by_namespace() {
+    async fn job_groups_are_named_with_their_namespace() {
         let t = TestServer::start().await;
         let one = |namespace: &str, job: &str, group: &str| GroupStatus {
             namespace: namespace.into(),
@@ -225,28 +224,34 @@ mod tests {
             assert_eq!((list.status, list.json().as_array().map(Vec::len)), (200, Some(want)), "{query}");
             assert!(list.header("x-nomad-index").is_some());
         }
-        assert_eq!(t.put("/v1/autoscale/groups", json!({})).await.told(), (405, "Invalid method".into()));
+        assert_eq!(t.put("/v1/autoscale/groups", json!({})).await.status_and_text(), (405, "Invalid method".into()));
         let web = "/v1/autoscale/group/web/front";
         assert_eq!(t.get(web).await.json()["JobID"], "web");
         for path in
             ["/v1/autoscale/group/web", "/v1/autoscale/group/web/back", "/v1/autoscale/group/web/front/failsafe"]
         {
-            assert_eq!(t.get(path).await.told(), (404, UNKNOWN_GROUP.into()), "{path}");
+            assert_eq!(t.get(path).await.status_and_text(), (404, UNKNOWN_GROUP.into()), "{path}");
         }
-        assert_eq!(t.get("/v1/autoscale/group/a/b/c").await.told(), (400, AMBIGUOUS_GROUP.into()));
+        assert_eq!(t.get("/v1/autoscale/group/a/b/c").await.status_and_text(), (400, AMBIGUOUS_GROUP.into()));
 
         let on =
             t.put(&format!("{web}/failsafe?namespace=dev"), json!({"Enable": true, "Operator": "ann@laptop"})).await;
-        let told = (on.status, on.json()["Failsafe"].clone(), on.json()["FailsafeAdmin"].clone());
-        assert_eq!(told, (200, json!(true), json!("ann@laptop from 127.0.0.1")));
+        let failsafe = (on.status, on.json()["Failsafe"].clone(), on.json()["FailsafeAdmin"].clone());
+        assert_eq!(failsafe, (200, json!(true), json!("ann@laptop from 127.0.0.1")));
         let failsafe = async |query: &str| t.get(&format!("{web}{query}")).await.json()["Failsafe"].clone();
         assert_eq!((failsafe("?namespace=dev").await, failsafe("").await), (json!(true), json!(false)));
         let path = "/v1/autoscale/group/web/back/failsafe";
-        assert_eq!(t.put(path, json!({"Enable": true})).await.told(), (404, UNKNOWN_GROUP.into()));
-        assert_eq!(t.put(path, json!({})).await.told(), (400, "Enable must be true or false".into()));
+        assert_eq!(t.put(path, json!({"Enable": true})).await.status_and_text(), (404, UNKNOWN_GROUP.into()));
+        assert_eq!(t.put(path, json!({})).await.status_and_text(), (400, "Enable must be true or false".into()));
         let ambiguous = t.put("/v1/autoscale/group/a/b/c/failsafe", json!({"Enable": true})).await;
-        assert_eq!(ambiguous.told(), (400, AMBIGUOUS_GROUP.into()));
+        assert_eq!(ambiguous.status_and_text(), (400, AMBIGUOUS_GROUP.into()));
         t.stop().await;
+    }
+
+    /// Has the agent of a test scale the pool `web`.
+    fn scale_one_pool(t: &TestServer) {
+        let pool = PoolStatus { pool: "web".into(), nodes: 3, ..PoolStatus::default() };
+        t.app.autoscaling_by(Arc::new(OnePool(Mutex::new(pool), None)));
     }
 
     #[tokio::test(flavor = "multi_thread")]
@@ -258,13 +263,13 @@ mod tests {
             ("PUT", "/v1/autoscale/pool/web/failsafe", Some("{\"Enable\":true}")),
             ("DELETE", "/v1/autoscale/pools", None),
         ] {
-            assert_eq!(t.send(method, path, &[], body).await.told(), (404, String::new()), "{method} {path}");
+            let answer = t.send(method, path, &[], body).await;
+            assert_eq!(answer.status_and_text(), (404, String::new()), "{method} {path}");
         }
-        let pool = PoolStatus { pool: "web".into(), nodes: 3, ..PoolStatus::default() };
-        t.app.autoscaling_by(Arc::new(OnePool(Mutex::new(pool), None)));
+        scale_one_pool(&t);
         for path in ["/v1/autoscale/groups", "/v1/autoscale/group/web/front", "/v1/autoscale/group/web/front/failsafe"]
         {
-            assert_eq!(t.get(path).await.told(), (404, String::new()), "{path}: job groups are not scaled");
+            assert_eq!(t.get(path).await.status_and_text(), (404, String::new()), "{path}: job groups are not scaled");
         }
         let list = t.get("/v1/autoscale/pools").await;
         assert_eq!(
@@ -278,15 +283,21 @@ mod tests {
             Value::Object(map) => map.keys().cloned().collect(),
             other => panic!("{other}"),
         };
-        let told =
+        let shown =
             ["Pool", "Nodes", "Min", "Max", "Metric", "Utilization", "MaxAllowed", "Direction", "ScaleInRequests"];
-        let told = told.into_iter().chain(["ScaleOutRequests", "CooldownLeft", "Failsafe", "LastDecision"]);
-        assert!(told.clone().all(|k| keys.iter().any(|have| have == k)), "{keys:?}");
+        let shown = shown.into_iter().chain(["ScaleOutRequests", "CooldownLeft", "Failsafe", "LastDecision"]);
+        assert!(shown.clone().all(|k| keys.iter().any(|have| have == k)), "{keys:?}");
         let unknown = t.get("/v1/autoscale/pool/db").await;
-        assert_eq!(unknown.told(), (404, UNKNOWN_POOL.into()));
+        assert_eq!(unknown.status_and_text(), (404, UNKNOWN_POOL.into()));
         assert!(unknown.header("x-nomad-index").is_some());
-        assert_eq!(t.put("/v1/autoscale/pools", json!({})).await.told(), (405, "Invalid method".into()));
+        assert_eq!(t.put("/v1/autoscale/pools", json!({})).await.status_and_text(), (405, "Invalid method".into()));
+        t.stop().await;
+    }
 
+    #[tokio::test(flavor = "multi_thread")]
+    async fn operators_set_the_failsafe_mode_of_a_pool() {
+        let t = TestServer::start().await;
+        scale_one_pool(&t);
         let on = t.put("/v1/autoscale/pool/web/failsafe", json!({"Enable": true})).await;
         assert_eq!((on.status, on.json()["Failsafe"].clone()), (200, json!(true)));
         assert_eq!(on.json()["FailsafeAdmin"], "HTTP API from 127.0.0.1");
@@ -303,15 +314,15 @@ mod tests {
             let answer = t.put("/v1/autoscale/pool/web/failsafe", body).await;
             match want {
                 Ok(want) => assert_eq!(answer.json()["FailsafeAdmin"], want),
-                Err(want) => assert_eq!(answer.told(), (400, want.into())),
+                Err(want) => assert_eq!(answer.status_and_text(), (400, want.into())),
             }
         }
         let path = "/v1/autoscale/pool/db/failsafe";
-        assert_eq!(t.put(path, json!({"Enable": true})).await.told(), (404, UNKNOWN_POOL.into()));
-        assert_eq!(t.put(path, json!({})).await.told(), (400, "Enable must be true or false".into()));
-        assert_eq!(t.send("PUT", path, &[], None).await.told(), (400, "Request body is empty".into()));
-        assert_eq!(t.get(path).await.told(), (405, "Invalid method".into()));
-        assert_eq!(t.get("/v1/autoscale/pools?region=x").await.told(), (500, "No path to region".into()));
+        assert_eq!(t.put(path, json!({"Enable": true})).await.status_and_text(), (404, UNKNOWN_POOL.into()));
+        assert_eq!(t.put(path, json!({})).await.status_and_text(), (400, "Enable must be true or false".into()));
+        assert_eq!(t.send("PUT", path, &[], None).await.status_and_text(), (400, "Request body is empty".into()));
+        assert_eq!(t.get(path).await.status_and_text(), (405, "Invalid method".into()));
+        assert_eq!(t.get("/v1/autoscale/pools?region=x").await.status_and_text(), (500, "No path to region".into()));
         t.stop().await;
     }
 }

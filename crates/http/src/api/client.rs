@@ -9,12 +9,11 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::agent::local_client::LocalClient;
+use crate::agent::node_connections::NO_PATH;
 use crate::error::Error;
-use crate::request::ids;
-use crate::request::node_forward::{Elsewhere, NO_PATH, forward_read};
-use crate::request::response::Response;
-use crate::request::routed_request::Request;
-use crate::routes::route::Outcome;
+use crate::request::node_forward::forward_read;
+use crate::request::response::{Outcome, Response};
+use crate::request::{Request, ids};
 use encamp_model::json::or_default;
 use encamp_model::quoted;
 use encamp_model::requests::{AllocRestartRequest, AllocSignalRequest};
@@ -39,29 +38,6 @@ pub(crate) fn node(request: &Request, unknown: impl Fn(&str) -> String) -> Resul
     Err(Error::not_found(unknown(id)))
 }
 
-/// The other agent that has an allocation, unless it is this one or unknown. The right of the route is required in the
-/// allocation's namespace, except for sessions, whose token may come later.
-///
-/// # Errors
-/// 403.
-pub(crate) fn alloc_elsewhere(request: &Request, id: &str) -> Result<Option<Elsewhere>, Error> {
-    let app = request.app();
-    // What names no allocation is for the handler to refuse.
-    if ids::full("alloc", id).is_err() || app.client().is_some_and(|c| c.alloc_namespace(id).is_some()) {
-        return Ok(None);
-    }
-    let Some(server) = app.server() else { return Ok(Some(Elsewhere::AnyServer)) };
-    let snapshot = server.snapshot();
-    let Some(alloc) = snapshot.state().alloc(id).map(|a| &a.alloc) else { return Ok(None) };
-    if app.client().is_some_and(|c| c.node_id() == alloc.node_id) {
-        return Ok(None);
-    }
-    if !request.opens_session() {
-        request.authorize_in(&alloc.namespace)?;
-    }
-    Ok(Some(Elsewhere::Node(alloc.node_id.clone())))
-}
-
 /// Finds the node that runs an allocation. The right of the route is required in the allocation's namespace.
 pub(crate) fn of_alloc(request: &Request, id: &str) -> Result<Arc<dyn LocalClient>, Error> {
     let unknown = || Error::not_found(format!("Unknown allocation {}", quoted(id)));
@@ -71,7 +47,7 @@ pub(crate) fn of_alloc(request: &Request, id: &str) -> Result<Arc<dyn LocalClien
     // The servers may have forgotten an allocation that the node still has.
     match stored.as_ref().map(|a| &a.namespace).or(own.as_ref()) {
         Some(namespace) => drop(request.authorize_in(namespace)?),
-        // Who may not see any allocation is not told that this one does not exist.
+        // A caller that may not see any allocation must not learn that this one does not exist.
         None => drop(request.authorize_in("*")?),
     }
     if let Some(c) = local
@@ -88,13 +64,11 @@ pub(crate) fn of_alloc(request: &Request, id: &str) -> Result<Arc<dyn LocalClien
 }
 
 pub(crate) async fn stats(request: Request) -> Outcome {
-    request.authorize()?;
     let client = node(&request, |id| format!("Unknown node {id}"))?;
     Response::json(&client.host_stats().await?)
 }
 
 pub(crate) async fn gc(request: Request) -> Outcome {
-    request.authorize()?;
     node(&request, |_| NO_PATH.into())?.collect_all().await?;
     Ok(Response::empty())
 }
@@ -108,13 +82,11 @@ struct MetaRequest {
 }
 
 pub(crate) async fn metadata(request: Request) -> Outcome {
-    request.authorize()?;
     let client = node(&request, |_| NO_PATH.into())?;
     Response::json(&client.metadata().await?)
 }
 
 pub(crate) async fn set_metadata(mut request: Request) -> Outcome {
-    request.authorize()?;
     let body: MetaRequest = request.json().await?;
     let meta = body.meta.filter(|m| !m.is_empty()).ok_or_else(|| Error::bad("missing required Meta object"))?;
     if let Some(key) = meta.keys().find(|k| !is_key(k)) {
@@ -139,7 +111,6 @@ fn is_key(key: &str) -> bool {
 }
 
 pub(crate) async fn identity(request: Request) -> Outcome {
-    request.authorize()?;
     let claims = node(&request, |_| NO_PATH.into())?.identity().await;
     let mut claims = claims.ok_or_else(|| Error::not_found("node identity not found"))?;
     // Times are fractions, as Nomad writes them.
@@ -148,7 +119,6 @@ pub(crate) async fn identity(request: Request) -> Outcome {
 }
 
 pub(crate) async fn identity_renew(request: Request) -> Outcome {
-    request.authorize()?;
     node(&request, |_| NO_PATH.into())?.renew_identity();
     Response::json(&json!({}))
 }

@@ -3,12 +3,11 @@
 use std::sync::Arc;
 
 use crate::error::Error;
+use crate::request::blocking_read::found;
 use crate::request::filter::Filter;
-use crate::request::ids;
 use crate::request::page::{Order, Pager};
-use crate::request::response::Response;
-use crate::request::routed_request::{Request, found};
-use crate::routes::route::Outcome;
+use crate::request::response::{Outcome, Response};
+use crate::request::{Request, ids};
 use encamp_model::requests::*;
 use encamp_model::responses::*;
 use encamp_model::*;

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use crate::api::job_reads::nanos;
+use super::job_reads::nanos;
 use crate::error::Error;
+use crate::request::blocking_read::found;
 use crate::request::filter::{Filter, MatchError};
-use crate::request::ids;
 use crate::request::page::{Order, Pager};
-use crate::request::response::Response;
-use crate::request::routed_request::{ReadOptions, Request, found};
-use crate::routes::route::Outcome;
+use crate::request::read_options::ReadOptions;
+use crate::request::response::{Outcome, Response};
+use crate::request::{Request, ids};
 use encamp_model::requests::*;
 use encamp_model::responses::*;
 use encamp_model::*;
@@ -91,8 +91,6 @@ pub(crate) async fn count(request: Request) -> Outcome {
 }
 
 pub(crate) async fn delete(mut request: Request) -> Outcome {
-    request.check_region()?;
-    request.authorize()?;
     let body: EvalDeleteRequest = request.json().await?;
     endpoint::check_delete(&body)?;
     let server = request.server()?;

@@ -11,13 +11,13 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use tokio::time::{Interval, MissedTickBehavior, interval_at};
 
-use crate::access::right::{Access, Capability, Level, Need, Right, Subject, VariableCapability};
+use crate::access::authorization::Access;
+use crate::access::right::{Capability, Level, Need, Right, Subject, VariableCapability};
 use crate::error::Error;
+use crate::request::Request;
 use crate::request::json::to_bytes;
 use crate::request::params::Query;
-use crate::request::response::Response;
-use crate::request::routed_request::Request;
-use crate::routes::route::Outcome;
+use crate::request::response::{Outcome, Response};
 use encamp_model::{Allocation, quoted};
 use encamp_server::endpoints::acl::auth_methods;
 use encamp_server::endpoints::alloc::shown;

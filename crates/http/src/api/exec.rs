@@ -1,5 +1,6 @@
 //! Commands and actions in tasks over a websocket (`docs/spec/http-api.md §6.4`).
 
+use axum::http::header;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use futures_util::stream::{SplitSink, SplitStream};
@@ -9,16 +10,15 @@ use serde_json::{Value, json};
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::Message;
 
+use super::client::of_alloc;
 use crate::access::right::{Capability, Right, Subject};
 use crate::agent::local_client::{ActionRequest, ExecInput, ExecOutput, ExecRequest, ExecSession};
-use crate::api::client::of_alloc;
 use crate::error::Error;
+use crate::request::Request;
 use crate::request::params::parse_bool;
-use crate::request::routed_request::Request;
-use crate::routes::route::Outcome;
+use crate::request::response::{Outcome, Response};
 use crate::serve::duplex::{Connection, Upgrade};
-use crate::serve::websocket;
-use crate::serve::websocket::accept_key;
+use crate::serve::websocket::{self, accept_key};
 
 /// The right to run commands in tasks that see the file system of the node.
 const NODE_EXEC: Right = Right::Namespace(&[Capability::AllocNodeExec]);
@@ -46,6 +46,15 @@ pub(crate) async fn action(request: Request, job_id: String) -> Outcome {
     open(request, alloc_id, wanted).await
 }
 
+/// The answer to a request that asks for a WebSocket: its connection is taken over.
+fn switching(accept_key: &str) -> Response {
+    Response::empty()
+        .status(101)
+        .header(header::UPGRADE, "websocket")
+        .header(header::CONNECTION, "Upgrade")
+        .header(header::SEC_WEBSOCKET_ACCEPT, accept_key)
+}
+
 /// Takes over the connection.
 async fn open(mut request: Request, alloc_id: String, wanted: Result<Wanted, Error>) -> Outcome {
     let key = accept_key(request.headers());
@@ -54,7 +63,7 @@ async fn open(mut request: Request, alloc_id: String, wanted: Result<Wanted, Err
         wanted?;
         return Err(Error::internal("websocket connection not found in context"));
     };
-    let response = websocket::switching(&key);
+    let response = switching(&key);
     tokio::spawn(async move {
         match upgrade.connection().await {
             Ok(io) => serve(request, alloc_id, wanted, websocket::open(io).await).await,
@@ -186,7 +195,7 @@ async fn session(
                     if let Some(i) = parse_input(&message.into_data())
                         && input.send(i).await.is_err()
                     {
-                        // The command is over; what it still writes is told first.
+                        // The command is over; its remaining output is sent first.
                         std::future::pending::<()>().await;
                     }
                 }

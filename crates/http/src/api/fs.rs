@@ -4,13 +4,13 @@ use axum::body::{Body, Bytes};
 use axum::http::HeaderName;
 use futures_util::{StreamExt, stream};
 
-use crate::agent::local_client::{ByteStream, Frames, LogsRequest, Origin, StreamFrame, StreamRequest};
-use crate::api::client::of_alloc;
+use super::client::of_alloc;
+use crate::agent::local_client::{Frames, LogsRequest, Origin, StreamFrame, StreamRequest};
+use crate::agent::pending::ByteStream;
 use crate::error::Error;
+use crate::request::Request;
 use crate::request::params::{decimal_int, parse_bool};
-use crate::request::response::Response;
-use crate::request::routed_request::Request;
-use crate::routes::route::Outcome;
+use crate::request::response::{Outcome, Response};
 
 const TEXT: &str = "text/plain; charset=utf-8";
 

@@ -7,17 +7,18 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::access::right::{Capability, Need};
+use crate::agent::node_agent::NodeAgent;
+use crate::agent::node_connections::{NO_PATH, NodeError};
 use crate::error::Error;
+use crate::request::Request;
+use crate::request::blocking_read::found;
 use crate::request::filter::Filter;
-use crate::request::node_forward::{NO_PATH, NodeAgent, NodeError};
 use crate::request::page::{Order, Pager};
-use crate::request::response::Response;
-use crate::request::routed_request::{Request, found};
-use crate::routes::route::Outcome;
+use crate::request::response::{Outcome, Response};
 use encamp_model::*;
 use encamp_server::Server;
-use encamp_server::endpoints::alloc;
-use encamp_server::endpoints::volume::{self as endpoint, Origin, Prepared};
+use encamp_server::endpoints::volume::{Origin, Prepared};
+use encamp_server::endpoints::{alloc, volume as endpoint};
 use encamp_server::fsm::users;
 use encamp_server::storage::watch::WatchKey;
 use encamp_state::{State, Table};
@@ -77,8 +78,6 @@ pub(crate) async fn claims(request: Request) -> Outcome {
 }
 
 pub(crate) async fn claim(request: Request) -> Outcome {
-    request.check_region()?;
-    request.authorize_in(&request.namespace())?;
     let server = request.server()?;
     let claim = endpoint::claim(server, request.rest()).await?;
     request.authorize_in(&claim.namespace)?;

@@ -2,27 +2,22 @@
 
 use std::sync::Arc;
 
+use crate::access::visible_rows::Seen;
 use crate::error::Error;
+use crate::request::Request;
+use crate::request::blocking_read::found;
 use crate::request::filter::Filter;
 use crate::request::page::{Order, Pager};
 use crate::request::params::decimal_uint;
-use crate::request::response::{Meta, Response};
-use crate::request::routed_request::{ReadOptions, Request, Seen, found};
-use crate::routes::route::Outcome;
+use crate::request::read_options::ReadOptions;
+use crate::request::response::{Meta, Outcome, Response};
 use encamp_model::requests::*;
 use encamp_model::responses::*;
 use encamp_model::*;
-use encamp_server::endpoints::alloc;
-use encamp_server::endpoints::job_reads::{self, Base};
+use encamp_server::endpoints::job_reads::Base;
+use encamp_server::endpoints::{alloc, job_reads};
 use encamp_server::storage::watch::{WatchKey, row_key};
 use encamp_state::{JobEntry, StateStore, Table};
-
-/// Begins a read of something of one job.
-fn begin(request: &Request) -> Result<ReadOptions, Error> {
-    let options = request.read_options()?;
-    request.authorize_in(&options.namespace)?;
-    Ok(options)
-}
 
 fn job_key(table: Table, options: &ReadOptions, id: &str) -> WatchKey {
     WatchKey::Row(table, row_key(&options.namespace, id))
@@ -70,7 +65,7 @@ pub(crate) async fn list(request: Request) -> Outcome {
 }
 
 pub(crate) async fn one(request: Request, id: String) -> Outcome {
-    let options = begin(&request)?;
+    let options = request.read_options()?;
     let keys = vec![job_key(Table::Jobs, &options, &id)];
     let read = |store: &StateStore| {
         let job = store.state().job(&options.namespace, &id).map(job_reads::shown);
@@ -81,7 +76,7 @@ pub(crate) async fn one(request: Request, id: String) -> Outcome {
 }
 
 pub(crate) async fn summary(request: Request, id: String) -> Outcome {
-    let options = begin(&request)?;
+    let options = request.read_options()?;
     let keys = vec![job_key(Table::JobSummary, &options, &id)];
     let read = |store: &StateStore| {
         let summary = store.summary(&options.namespace, &id).cloned();
@@ -92,7 +87,7 @@ pub(crate) async fn summary(request: Request, id: String) -> Outcome {
 }
 
 pub(crate) async fn allocations(request: Request, id: String) -> Outcome {
-    let options = begin(&request)?;
+    let options = request.read_options()?;
     let all = request.flag("all")?;
     let keys = vec![of_job_key(Table::Allocs, &options, &id)];
     let read = |store: &StateStore| {
@@ -105,7 +100,7 @@ pub(crate) async fn allocations(request: Request, id: String) -> Outcome {
 }
 
 pub(crate) async fn evaluations(request: Request, id: String) -> Outcome {
-    let options = begin(&request)?;
+    let options = request.read_options()?;
     let keys = vec![of_job_key(Table::Evals, &options, &id)];
     let read = |store: &StateStore| {
         let evals: Vec<_> = store.evals_of_job(&options.namespace, &id).cloned().collect();
@@ -116,7 +111,7 @@ pub(crate) async fn evaluations(request: Request, id: String) -> Outcome {
 }
 
 pub(crate) async fn deployments(request: Request, id: String) -> Outcome {
-    let options = begin(&request)?;
+    let options = request.read_options()?;
     let all = request.flag("all")?;
     let keys = vec![of_job_key(Table::Deployment, &options, &id)];
     let read = |store: &StateStore| {
@@ -127,7 +122,7 @@ pub(crate) async fn deployments(request: Request, id: String) -> Outcome {
 }
 
 pub(crate) async fn deployment(request: Request, id: String) -> Outcome {
-    let options = begin(&request)?;
+    let options = request.read_options()?;
     let keys = vec![of_job_key(Table::Deployment, &options, &id)];
     let read = |store: &StateStore| {
         Ok((store.index_of(Table::Deployment), job_reads::latest_deployment(store, &options.namespace, &id)))
@@ -150,7 +145,7 @@ fn base(request: &Request) -> Result<Option<Base>, Error> {
 }
 
 pub(crate) async fn versions(request: Request, id: String) -> Outcome {
-    let options = begin(&request)?;
+    let options = request.read_options()?;
     let base = base(&request)?;
     let keys = vec![job_key(Table::JobVersion, &options, &id)];
     let read = |store: &StateStore| {
@@ -177,7 +172,7 @@ pub fn nanos(meta: &Meta) -> i64 {
 }
 
 pub(crate) async fn submission(request: Request, id: String) -> Outcome {
-    let options = begin(&request)?;
+    let options = request.read_options()?;
     let version = decimal_uint(request.query().get("version"));
     let version = version.map_err(|_| Error::bad("Unable to parse job submission version parameter"))?;
     let keys = vec![WatchKey::Table(Table::JobSubmission)];
@@ -190,7 +185,7 @@ pub(crate) async fn submission(request: Request, id: String) -> Outcome {
 }
 
 pub(crate) async fn scale_status(request: Request, id: String) -> Outcome {
-    let options = begin(&request)?;
+    let options = request.read_options()?;
     let keys = vec![
         job_key(Table::Jobs, &options, &id),
         of_job_key(Table::Allocs, &options, &id),
@@ -202,7 +197,7 @@ pub(crate) async fn scale_status(request: Request, id: String) -> Outcome {
 }
 
 pub(crate) async fn services(request: Request, id: String) -> Outcome {
-    let options = begin(&request)?;
+    let options = request.read_options()?;
     let keys = vec![WatchKey::Table(Table::ServiceRegistrations), job_key(Table::Jobs, &options, &id)];
     let read = |store: &StateStore| {
         let known = store.state().job(&options.namespace, &id).is_some();
@@ -214,7 +209,7 @@ pub(crate) async fn services(request: Request, id: String) -> Outcome {
 }
 
 pub(crate) async fn actions(request: Request, id: String) -> Outcome {
-    let options = begin(&request)?;
+    let options = request.read_options()?;
     let server = request.server()?;
     server.wait_ready().await?;
     let job = server.snapshot().state().job(&options.namespace, &id).cloned();

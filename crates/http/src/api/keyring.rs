@@ -7,13 +7,13 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::error::Error;
+use crate::request::Request;
 use crate::request::params::{decimal_int, parse_bool};
-use crate::request::response::Response;
-use crate::request::routed_request::Request;
-use crate::routes::route::Outcome;
+use crate::request::response::{Outcome, Response};
 use encamp_host::ids::{now, random_below};
 use encamp_model::{RootKey, SECOND};
-use encamp_server::endpoints::keyring::{self as rules, Rotation};
+use encamp_server::endpoints::keyring as rules;
+use encamp_server::endpoints::keyring::Rotation;
 use encamp_server::keyring::{jwt, published};
 use encamp_server::storage::watch::WatchKey;
 use encamp_state::Table;
@@ -34,7 +34,6 @@ pub(crate) async fn delete(request: Request) -> Outcome {
 
 pub(crate) async fn list(request: Request) -> Outcome {
     let options = request.read_options()?;
-    request.authorize()?;
     let read = request.blocking(&options, vec![WatchKey::Table(Table::RootKeys)], |store| {
         let keys: Vec<RootKey> = store.root_keys().map(|k| k.meta.clone()).collect();
         Ok((store.index_of(Table::RootKeys), keys))

@@ -9,13 +9,12 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use futures_util::{StreamExt, TryStreamExt, stream};
 
-use crate::agent::state::{LogSource, LogWatch};
+use crate::agent::control::{LogSource, LogWatch};
 use crate::error::Error;
+use crate::request::Request;
 use crate::request::named_server::NamedServer;
 use crate::request::params::parse_bool;
-use crate::request::response::Response;
-use crate::request::routed_request::Request;
-use crate::routes::route::Outcome;
+use crate::request::response::{Outcome, Response};
 use encamp_model::duration::parse_duration;
 use encamp_model::{duration, quoted};
 
@@ -30,7 +29,6 @@ fn flag(request: &Request, name: &str, label: &str) -> Result<bool, Error> {
 }
 
 pub(crate) async fn monitor(request: Request) -> Outcome {
-    request.authorize()?;
     let level = match request.query().get("log_level") {
         "" => "INFO",
         level => level,
@@ -99,7 +97,6 @@ fn is_own_unit(unit: &str) -> bool {
 
 /// Messages of the past, as the log file or the journal has them.
 pub(crate) async fn export(request: Request) -> Outcome {
-    request.authorize()?;
     let value = |name: &str| match request.query().get(name) {
         "" => Ok(false),
         text => parse_bool(text).map_err(|e| Error::bad(format!("Unknown value for {name}: {e}"))),
@@ -154,8 +151,9 @@ mod tests {
     use axum::extract::State;
 
     use super::*;
-    use crate::agent::local_client::ByteStream;
-    use crate::agent::state::{AgentControl, AgentStats, AppState, HttpSettings, Pending, Profile, ProfileKind};
+    use crate::agent::control::{AgentControl, AgentStats, Profile, ProfileKind};
+    use crate::agent::pending::{ByteStream, Pending};
+    use crate::agent::state::{AppState, HttpSettings};
     use encamp_telemetry::Metrics;
 
     /// An agent that notes which messages are wanted, and has two.
@@ -218,7 +216,7 @@ mod tests {
             ("node_id=a", 500, "text/plain; charset=utf-8", "RPC Error:: 404,Unknown node \"a\"".into()),
         ] {
             let request = axum::http::Request::get(format!("/v1/agent/monitor?{query}")).body(Body::empty());
-            let got = crate::answer(State(app.clone()), request.expect("a request")).await;
+            let got = crate::routes::entry::answer(State(app.clone()), request.expect("a request")).await;
             let header = |name: &str| got.headers().get(name).and_then(|v| v.to_str().ok()).map(String::from);
             assert_eq!((got.status().as_u16(), header("content-type").as_deref()), (status, Some(kind)), "{query}");
             assert_eq!(header("vary").as_deref(), Some("Accept-Encoding"), "{query}");
@@ -251,7 +249,7 @@ mod tests {
             ("on_disk=true&node_id=a", 500, "RPC Error:: 404,Unknown node \"a\"".into()),
         ] {
             let request = axum::http::Request::get(format!("/v1/agent/monitor/export?{query}")).body(Body::empty());
-            let got = crate::answer(State(app.clone()), request.expect("a request")).await;
+            let got = crate::routes::entry::answer(State(app.clone()), request.expect("a request")).await;
             let code = got.status().as_u16();
             let body = axum::body::to_bytes(got.into_body(), usize::MAX).await.expect("a body");
             assert_eq!((code, String::from_utf8_lossy(&body).into_owned()), (status, want), "{query}");

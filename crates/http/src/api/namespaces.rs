@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use crate::access::right::Need;
 use crate::error::Error;
-use crate::request::response::Response;
-use crate::request::routed_request::{Request, found, indexed};
-use crate::routes::route::Outcome;
+use crate::request::Request;
+use crate::request::blocking_read::{found, indexed};
+use crate::request::response::{Outcome, Response};
 use encamp_model::Namespace;
 use encamp_server::endpoints::namespace;
 use encamp_server::storage::watch::WatchKey;
@@ -31,8 +31,6 @@ pub(crate) async fn unnamed(_: Request) -> Outcome {
 }
 
 pub(crate) async fn delete(request: Request) -> Outcome {
-    request.check_region()?;
-    request.authorize()?;
     Ok(Response::empty().index(namespace::delete(request.server()?, request.rest()).await?))
 }
 
@@ -53,7 +51,7 @@ pub(crate) async fn one(request: Request) -> Outcome {
 pub(crate) async fn write(mut request: Request) -> Outcome {
     request.check_region()?;
     let ns: Namespace = request.json().await?;
-    request.concerns("namespace", &ns.name);
+    request.audit(&ns);
     let name = request.rest();
     if !name.is_empty() && ns.name != name {
         return Err(Error::bad("Namespace name does not match request path"));

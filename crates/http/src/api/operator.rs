@@ -4,10 +4,9 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::error::Error;
+use crate::request::Request;
 use crate::request::params::decimal_uint;
-use crate::request::response::Response;
-use crate::request::routed_request::Request;
-use crate::routes::route::Outcome;
+use crate::request::response::{Outcome, Response};
 use encamp_model::duration::parse_duration;
 use encamp_model::responses::JobListStub;
 use encamp_model::*;
@@ -25,8 +24,6 @@ fn cas(request: &Request) -> Result<Option<u64>, Error> {
 }
 
 pub(crate) async fn set_scheduler(mut request: Request) -> Outcome {
-    request.check_region()?;
-    request.authorize()?;
     let parse = request.json::<SchedulerConfiguration>().await;
     let config = parse.map_err(|e| e.prefixed("Error parsing scheduler config: "))?;
     let cas = cas(&request)?;
@@ -36,7 +33,6 @@ pub(crate) async fn set_scheduler(mut request: Request) -> Outcome {
 
 pub(crate) async fn scheduler(request: Request) -> Outcome {
     let options = request.read_options()?;
-    request.authorize()?;
     let read = request.blocking(&options, vec![WatchKey::Table(Table::SchedulerConfig)], |store| {
         let config = store.state().scheduler_config.clone();
         Ok((config.as_ref().map_or(store.index_of(Table::SchedulerConfig), |c| c.modify_index), config))
@@ -61,7 +57,6 @@ pub(crate) async fn no_raft_method(_: Request) -> Outcome {
 
 pub(crate) async fn raft_configuration(request: Request) -> Outcome {
     let options = request.read_options()?;
-    request.authorize()?;
     let server = request.server()?;
     if !options.stale {
         server.wait_ready().await?;
@@ -96,8 +91,6 @@ pub(crate) async fn raft_peer(request: Request) -> Outcome {
 }
 
 pub(crate) async fn raft_transfer(request: Request) -> Outcome {
-    request.check_region()?;
-    request.authorize()?;
     let query = request.query();
     if query.all("id").count() > 1 {
         return Err(Error::bad("must specify only one id"));
@@ -129,7 +122,6 @@ struct AutopilotBody {
 
 pub(crate) async fn autopilot(request: Request) -> Outcome {
     let options = request.read_options()?;
-    request.authorize()?;
     let server = request.server()?;
     if !options.stale {
         server.wait_ready().await?;
@@ -152,8 +144,6 @@ pub(crate) async fn autopilot(request: Request) -> Outcome {
 }
 
 pub(crate) async fn set_autopilot(mut request: Request) -> Outcome {
-    request.check_region()?;
-    request.authorize()?;
     let wrong = |e: Error| e.prefixed("Error parsing autopilot config: ");
     let body = request.json::<AutopilotBody>().await.map_err(wrong)?;
     let duration = |text: Option<String>| match text.as_deref() {
@@ -177,8 +167,6 @@ pub(crate) async fn set_autopilot(mut request: Request) -> Outcome {
 
 /// How the servers do: members of the log that are alive and hold the newest entries are healthy.
 pub(crate) async fn autopilot_health(request: Request) -> Outcome {
-    request.read_options()?;
-    request.authorize()?;
     let server = request.server()?;
     server.wait_ready().await?;
     let stats = server.consensus().stats();
@@ -213,7 +201,6 @@ pub(crate) async fn no_upgrade_check(request: Request) -> Outcome {
 
 pub(crate) async fn upgrade_check(request: Request) -> Outcome {
     let options = request.read_options()?;
-    request.authorize()?;
     let keys = vec![WatchKey::Table(Table::Jobs), WatchKey::Table(Table::Nodes)];
     let read = request.blocking(&options, keys, |store| {
         let jobs: Vec<_> = store.state().jobs().map(|j| j.current.clone()).filter(|j| lacks_identity(j)).collect();
@@ -252,8 +239,6 @@ fn lacks_identity(job: &Job) -> bool {
 }
 
 pub(crate) async fn reconcile(request: Request) -> Outcome {
-    request.check_region()?;
-    request.authorize()?;
     system::reconcile_summaries(request.server()?).await?;
     Ok(Response::empty())
 }

@@ -2,26 +2,17 @@
 //! (`docs/spec/http-api.md §1.2`).
 
 use crate::error::Error;
-use crate::request::response::Response;
-use crate::request::routed_request::Request;
-use crate::routes::route::Outcome;
+use crate::request::Request;
+use crate::request::response::{Outcome, Response};
 
 const ENTERPRISE: &str = "Nomad Enterprise only endpoint";
 
 pub(crate) async fn root(request: Request) -> Outcome {
     let query = request.query_text();
-    Ok(redirect(request.is_get(), &if query.is_empty() { "/ui/".to_string() } else { format!("/ui/?{query}") }))
-}
-
-/// 307 to another place; for a GET, with a line of HTML for browsers.
-pub(crate) fn redirect(is_get: bool, to: &str) -> Response {
-    let response = if is_get {
-        let shown = to.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&#34;");
-        Response::bytes("text/html; charset=utf-8", format!("<a href=\"{shown}\">Temporary Redirect</a>.\n\n"))
-    } else {
-        Response::empty()
-    };
-    response.status(307).header(axum::http::header::LOCATION, to)
+    Ok(Response::redirect(
+        request.is_get(),
+        &if query.is_empty() { "/ui/".to_string() } else { format!("/ui/?{query}") },
+    ))
 }
 
 const UI: &str = "<!DOCTYPE html>

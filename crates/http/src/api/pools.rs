@@ -4,14 +4,15 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
+use super::nodes;
+use crate::access::audited::{Audited, NamesObjects};
 use crate::access::right::{Capability, Need, PoolCapability};
-use crate::api::nodes;
 use crate::error::Error;
+use crate::request::Request;
+use crate::request::blocking_read::{found, indexed};
 use crate::request::json::duration_or_text;
 use crate::request::page::{Order, Pager};
-use crate::request::response::Response;
-use crate::request::routed_request::{Request, found, indexed};
-use crate::routes::route::Outcome;
+use crate::request::response::{Outcome, Response};
 use encamp_model::json::or_default;
 use encamp_model::responses::JobListStub;
 use encamp_model::*;
@@ -115,11 +116,17 @@ struct PoolBody {
     node_identity_ttl: i64,
 }
 
+impl NamesObjects for PoolBody {
+    fn name_of(&self, object: Audited) -> Option<&str> {
+        (object == Audited::NodePool).then_some(&self.name)
+    }
+}
+
 /// Writes a pool, which is that of the path if it names one.
 pub(crate) async fn write(mut request: Request) -> Outcome {
     request.check_region()?;
     let body: PoolBody = request.json().await?;
-    request.concerns("node_pool", &body.name);
+    request.audit(&body);
     let name = request.rest();
     if !name.is_empty() && body.name != name {
         return Err(Error::bad("Node pool name does not match request path"));

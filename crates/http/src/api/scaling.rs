@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::request::ids;
-use crate::request::response::Response;
-use crate::request::routed_request::{Request, found, indexed};
-use crate::routes::route::Outcome;
+use crate::request::blocking_read::{found, indexed};
+use crate::request::response::{Outcome, Response};
+use crate::request::{Request, ids};
 use encamp_model::*;
 use encamp_server::storage::watch::WatchKey;
 use encamp_state::{StateStore, Table};

@@ -2,11 +2,12 @@
 
 use serde::Serialize;
 
-use crate::access::right::{Access, Capability, Level, Need, PluginLevel, PoolCapability, VariableCapability};
+use crate::access::authorization::Access;
+use crate::access::right::{Capability, Level, Need, PluginLevel, PoolCapability, VariableCapability};
 use crate::error::Error;
-use crate::request::response::{Meta, Response};
-use crate::request::routed_request::{ReadOptions, Request};
-use crate::routes::route::Outcome;
+use crate::request::Request;
+use crate::request::read_options::ReadOptions;
+use crate::request::response::{Meta, Outcome, Response};
 use encamp_model::requests::SearchRequest;
 use encamp_model::responses::SearchResponse;
 use encamp_server::endpoints::search::{self, Found, Scope};

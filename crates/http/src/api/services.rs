@@ -6,11 +6,10 @@ use std::sync::Arc;
 use serde_json::json;
 
 use crate::error::Error;
+use crate::request::Request;
 use crate::request::filter::Filter;
 use crate::request::page::{Order, Pager};
-use crate::request::response::Response;
-use crate::request::routed_request::Request;
-use crate::routes::route::Outcome;
+use crate::request::response::{Outcome, Response};
 use encamp_model::ServiceRegistration;
 use encamp_server::endpoints::service;
 use encamp_server::storage::watch::{WatchKey, row_key};

@@ -19,9 +19,9 @@ use tokio::io::AsyncWriteExt;
 use tokio::sync::Semaphore;
 
 use crate::error::Error;
-use crate::request::response::Response;
-use crate::request::routed_request::{Request, unread};
-use crate::routes::route::Outcome;
+use crate::request::Request;
+use crate::request::body::unread;
+use crate::request::response::{Outcome, Response};
 use crate::serve::bodies::Pieces;
 use encamp_host::ids;
 use encamp_server::Server;
@@ -47,8 +47,6 @@ static RESTORING: Semaphore = Semaphore::const_new(1);
 
 /// Archives go to files first: what they unpack to is bounded before it is in memory, and there is one at a time.
 pub(crate) async fn restore(mut request: Request) -> Outcome {
-    request.check_region()?;
-    request.authorize()?;
     check_size(request.length().map_or(0, |bytes| bytes as u64))?;
     let waited = tokio::time::timeout(WAIT, RESTORING.acquire()).await;
     let Ok(Ok(_alone)) = waited else {
@@ -119,7 +117,6 @@ async fn receive(body: Body, path: &Path) -> Result<(), Error> {
 
 pub(crate) async fn save(request: Request) -> Outcome {
     let options = request.read_options()?;
-    request.authorize()?;
     // The state of a development server, which ends with the process, is not worth an archive.
     if request.app().settings().dev {
         return Err(Error::internal("failed to open snapshot: open is not supported:"));
@@ -244,7 +241,7 @@ fn unpacked(files: &Files) -> Result<Vec<u8>, Error> {
     // Only then it is known that nothing is missing.
     let rest = io::copy(&mut tar, &mut io::sink());
     let incomplete = || failed("it is not an archive of this program, or it is incomplete");
-    let (meta, sum, told) = match (read, rest) {
+    let (meta, sum, checksums) = match (read, rest) {
         (Err(e), _) if e.kind() == io::ErrorKind::FileTooLarge => return Err(failed(&e.to_string())),
         (_, Err(e)) if e.kind() == io::ErrorKind::FileTooLarge => return Err(failed(&e.to_string())),
         (_, Err(e)) => return Err(failed(&format!("failed to decompress snapshot: {e}"))),
@@ -253,7 +250,7 @@ fn unpacked(files: &Files) -> Result<Vec<u8>, Error> {
         (Ok(None), Ok(_)) => return Err(incomplete()),
         (Ok(Some(read)), Ok(_)) => read,
     };
-    if told != sums(&Sha256::digest(&meta), &sum).as_bytes() {
+    if checksums != sums(&Sha256::digest(&meta), &sum).as_bytes() {
         return Err(failed("the archive is damaged: its checksums do not match"));
     }
     fs::read(&files.state).map_err(|e| io_error(&files.state, &e))
@@ -280,8 +277,8 @@ fn members(tar: &mut impl Read, state: &Path) -> io::Result<Option<(Vec<u8>, Vec
         }
     })?;
     let Some(sum) = summed else { return Ok(None) };
-    let told = member(tar, "SHA256SUMS", MOST_META, whole)?;
-    Ok(told.map(|told| (meta, sum, told)))
+    let checksums = member(tar, "SHA256SUMS", MOST_META, whole)?;
+    Ok(checksums.map(|checksums| (meta, sum, checksums)))
 }
 
 /// `SHA256SUMS` of two checksums.
@@ -422,12 +419,12 @@ mod tests {
             (zipped(&changed), "its checksums do not match"),
             (packed(b"\x80 other records", json!({ "Version": 1 })).expect("an archive"), "state snapshot: "),
         ] {
-            let (status, text) = put(&s, &archive).await.told();
-            let told = text.strip_prefix("failed to restore from snapshot: ");
-            assert!(status == 500 && told.is_some_and(|t| t.contains(want)), "{status} {text}, not {want}");
+            let (status, text) = put(&s, &archive).await.status_and_text();
+            let reason = text.strip_prefix("failed to restore from snapshot: ");
+            assert!(status == 500 && reason.is_some_and(|t| t.contains(want)), "{status} {text}, not {want}");
         }
 
-        assert_eq!(put(&s, &saved.body).await.told(), (200, String::new()));
+        assert_eq!(put(&s, &saved.body).await.status_and_text(), (200, String::new()));
         let names = s.get("/v1/namespaces").await.json();
         let names: Vec<_> = names.as_array().into_iter().flatten().map(|n| n["Name"].clone()).collect();
         assert_eq!(names, ["default", "kept"]);

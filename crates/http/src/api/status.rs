@@ -1,8 +1,7 @@
 //! The leader, the Raft peers, the regions (`docs/spec/http-api.md §5.1`).
 
-use crate::request::response::Response;
-use crate::request::routed_request::Request;
-use crate::routes::route::Outcome;
+use crate::request::Request;
+use crate::request::response::{Outcome, Response};
 
 pub(crate) async fn leader(request: Request) -> Outcome {
     request.read_options()?;

@@ -4,9 +4,8 @@
 use std::time::Duration;
 
 use crate::error::Error;
-use crate::request::response::Response;
-use crate::request::routed_request::Request;
-use crate::routes::route::Outcome;
+use crate::request::Request;
+use crate::request::response::{Outcome, Response};
 use encamp_host::ids;
 use encamp_model::Time;
 use encamp_model::duration::parse_duration;
@@ -16,8 +15,6 @@ use encamp_server::leadership::gc::plan::MOST_OBJECTS;
 
 /// Starts a forced run. With `wait`, the answer is its report.
 pub(crate) async fn force(request: Request) -> Outcome {
-    request.check_region()?;
-    request.authorize()?;
     let server = request.server()?;
     if !request.query().has("wait") {
         system::collect_garbage(server).await?;
@@ -56,8 +53,6 @@ fn time(request: &Request) -> Result<i64, Error> {
 
 /// What a run would do.
 pub(crate) async fn plan(request: Request) -> Outcome {
-    request.check_region()?;
-    request.authorize()?;
     let periodic = request.query().bool("periodic").map_err(Error::bad)?.unwrap_or(false);
     let objects = request.query().int("objects").map_err(Error::bad)?.unwrap_or(0);
     let objects = usize::try_from(objects).unwrap_or(0).min(MOST_OBJECTS);
@@ -67,8 +62,6 @@ pub(crate) async fn plan(request: Request) -> Outcome {
 
 /// When an object is deleted, and what keeps it.
 pub(crate) async fn explain(request: Request) -> Outcome {
-    request.check_region()?;
-    request.authorize()?;
     let id = request.query().get("id");
     if id.is_empty() {
         return Err(Error::bad("the parameter id is missing: the ID of an object, or how it begins"));

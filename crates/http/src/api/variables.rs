@@ -8,13 +8,14 @@ use serde_json::json;
 
 use crate::access::right::{Need, VariableCapability};
 use crate::error::Error;
+use crate::request::Request;
+use crate::request::blocking_read::found;
 use crate::request::filter::Filter;
 use crate::request::json::to_bytes;
 use crate::request::page::{Order, Pager};
 use crate::request::params::decimal_uint;
-use crate::request::response::Response;
-use crate::request::routed_request::{ReadOptions, Request, found};
-use crate::routes::route::Outcome;
+use crate::request::read_options::ReadOptions;
+use crate::request::response::{Outcome, Response};
 use encamp_model::{VariableEncrypted, VariableLock, VariableMetadata};
 use encamp_ops::VariableReply;
 use encamp_server::endpoints::variables::{self, Items, Written};
@@ -142,9 +143,9 @@ fn conflict(v: &VariableEncrypted, items: &Items) -> Outcome {
 
 /// Refusals of writes tell an index of 0.
 fn refusal(e: encamp_server::Error) -> Response {
-    let told = matches!(e.kind, ErrorKind::BadRequest | ErrorKind::NotFound | ErrorKind::NotLocked);
+    let has_index_header = matches!(e.kind, ErrorKind::BadRequest | ErrorKind::NotFound | ErrorKind::NotLocked);
     let response = Response::error(e.into());
-    if told { response.index(0) } else { response }
+    if has_index_header { response.index(0) } else { response }
 }
 
 pub(crate) async fn delete(request: Request, path: String) -> Outcome {

@@ -7,17 +7,16 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::api::host_volumes;
+use super::host_volumes;
 use crate::error::Error;
+use crate::request::Request;
+use crate::request::blocking_read::found;
 use crate::request::page::{Order, Pager};
 use crate::request::params::parse_bool;
-use crate::request::response::Response;
-use crate::request::routed_request::{Request, found};
-use crate::routes::route::Outcome;
+use crate::request::response::{Outcome, Response};
 use encamp_model::json::{nil, or_default};
 use encamp_model::*;
-use encamp_server::endpoints::alloc;
-use encamp_server::endpoints::csi as endpoint;
+use encamp_server::endpoints::{alloc, csi as endpoint};
 use encamp_server::storage::watch::WatchKey;
 use encamp_state::{State, Table};
 
@@ -334,7 +333,6 @@ pub(crate) async fn plugins(request: Request) -> Outcome {
 
 pub(crate) async fn plugin(request: Request) -> Outcome {
     let options = request.read_options()?;
-    request.authorize()?;
     let id = request.rest();
     let read = request.blocking(&options, vec![WatchKey::Table(Table::CsiPlugins)], |store| {
         let plugin = store.csi_plugin(id).cloned();

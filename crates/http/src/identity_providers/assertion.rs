@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_that_do_not_fit_are_told() {
+    fn settings_that_do_not_fit_are_reported() {
         let with =
             |source: &str, algorithm: &str, change: fn(&mut OidcClientAssertion, &mut OidcClientAssertionKey)| {
                 let mut config = config(source, algorithm);
@@ -315,7 +315,7 @@ mod tests {
                 config.oidc_client_assertion = Some(assertion);
                 made(&config).map(drop).expect_err("it does not fit").to_string()
             };
-        for (told, want) in [
+        for (message, want) in [
             (with("other", "", |_, _| {}), "KeySource \"other\" is none of"),
             (with("private_key", "HS256", |_, _| {}), "KeyAlgorithm \"HS256\" does not fit"),
             (with("client_secret", "RS256", |_, _| {}), "KeyAlgorithm \"RS256\" does not fit"),
@@ -334,7 +334,7 @@ mod tests {
                 "the file of PemKey cannot be read on the server: it is no regular file",
             ),
         ] {
-            assert!(told.starts_with(want), "{told}");
+            assert!(message.starts_with(want), "{message}");
         }
     }
 }

@@ -17,7 +17,7 @@ pub(crate) const TIME: Duration = Duration::from_secs(10);
 const CONNECT: Duration = Duration::from_secs(5);
 /// The largest answer, in bytes.
 pub(crate) const LARGEST: usize = 1 << 20;
-/// The longest cause of a failed connection that is told, in characters.
+/// The longest cause of a failed connection that is reported, in characters.
 const CAUSE: usize = 200;
 
 /// Why a provider did not answer as it should. The texts name scheme, host and port alone: paths, queries and bodies

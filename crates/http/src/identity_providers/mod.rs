@@ -12,3 +12,14 @@ pub(crate) mod oidc;
 pub(crate) mod pending;
 pub(crate) mod provider;
 pub(crate) mod token;
+
+use parking_lot::Mutex;
+use pending::PendingLogins;
+use provider::Providers;
+
+/// What an agent keeps for logins: the keys of providers, and logins of users that have begun.
+#[derive(Debug, Default)]
+pub(crate) struct Logins {
+    pub(crate) providers: Providers,
+    pub(crate) pending: Mutex<PendingLogins>,
+}

@@ -16,10 +16,10 @@ use reqwest::Url;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::identity_providers::fetch::{FetchError, UrlError, origin};
-use crate::identity_providers::pending::PendingLogin;
-use crate::identity_providers::provider::{Known, Provider, ProviderError, present};
-use crate::identity_providers::token::Refused;
+use super::fetch::{FetchError, UrlError, origin};
+use super::pending::PendingLogin;
+use super::provider::{Known, Provider, ProviderError, present};
+use super::token::Refused;
 use encamp_model::{AclAuthMethodConfig, SecretString};
 
 /// The scope that makes a request one of OpenID Connect.

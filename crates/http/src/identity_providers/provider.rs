@@ -12,8 +12,8 @@ use serde::Deserialize;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 
-use crate::identity_providers::fetch::{FetchError, Fetcher, TIME, UrlError, parse_url};
-use crate::identity_providers::keys::{KeySetError, VerifyingKeys};
+use super::fetch::{FetchError, Fetcher, TIME, UrlError, parse_url};
+use super::keys::{KeySetError, VerifyingKeys};
 use encamp_host::ids::now;
 use encamp_model::json::or_default;
 use encamp_model::token_bucket::TokenBucket;

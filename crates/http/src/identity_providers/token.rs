@@ -7,7 +7,7 @@ use jsonwebtoken::{Algorithm, Validation};
 use serde_json::Value;
 use subtle::ConstantTimeEq;
 
-use crate::identity_providers::keys::{NotAKey, VerifyingKeys};
+use super::keys::{NotAKey, VerifyingKeys};
 use encamp_model::{AclAuthMethodConfig, SECOND};
 
 /// How much clocks may differ, where the method does not say.

@@ -35,7 +35,7 @@ fn signed(claims: &Value) -> String {
     encode(&Header::new(Algorithm::ES256), claims, &key).expect("a token")
 }
 
-fn told(claims: &Value, at: i64) -> Result<(), Refused> {
+fn verify(claims: &Value, at: i64) -> Result<(), Refused> {
     verified(&config(), &keys(), None, &signed(claims), at * SECOND).map(drop)
 }
 
@@ -46,7 +46,7 @@ fn tokens_are_checked() {
         c[name] = value;
         c
     };
-    assert_eq!(told(&claims(), NOW), Ok(()));
+    assert_eq!(verify(&claims(), NOW), Ok(()));
     for (claims, at, want) in [
         (claims(), NOW + 120, Ok(())),
         (claims(), NOW + 121, Err(Refused::Expired)),
@@ -57,13 +57,13 @@ fn tokens_are_checked() {
         (with("aud", json!(null)), NOW, Err(Refused::Audience)),
         (with("exp", json!(1e300)), NOW, Ok(())),
     ] {
-        assert_eq!(told(&claims, at), want, "{claims} {at}");
+        assert_eq!(verify(&claims, at), want, "{claims} {at}");
     }
     let mut timeless = claims();
     for name in ["exp", "iat"] {
         timeless.as_object_mut().expect("an object").remove(name);
     }
-    assert_eq!(told(&timeless, NOW), Err(Refused::NoTime));
+    assert_eq!(verify(&timeless, NOW), Err(Refused::NoTime));
 }
 
 #[test]
@@ -89,13 +89,13 @@ fn forged_tokens_are_refused() {
 #[test]
 fn critical_headers_are_refused() {
     let key = EncodingKey::from_ec_pem(PRIVATE.as_bytes()).expect("a key");
-    let told = |header: Value| {
+    let verify = |header: Value| {
         let message = [header, claims()].map(|part| URL_SAFE_NO_PAD.encode(part.to_string())).join(".");
         let signature = jsonwebtoken::crypto::sign(message.as_bytes(), &key, Algorithm::ES256).expect("a signature");
         verified(&config(), &keys(), None, &format!("{message}.{signature}"), NOW * SECOND).map(drop)
     };
-    assert_eq!(told(json!({"alg": "ES256"})), Ok(()));
-    assert_eq!(told(json!({"alg": "ES256", "crit": ["b64"], "b64": true})), Err(Refused::Critical));
+    assert_eq!(verify(json!({"alg": "ES256"})), Ok(()));
+    assert_eq!(verify(json!({"alg": "ES256", "crit": ["b64"], "b64": true})), Err(Refused::Critical));
 }
 
 /// The test key in a set, under an ID.
@@ -115,23 +115,23 @@ fn keys_are_found_by_their_ids() {
         let header = Header { kid: kid.map(String::from), ..Header::new(Algorithm::ES256) };
         encode(&header, &claims(), &key).expect("a token")
     };
-    let told = |keys: &VerifyingKeys, token: &str| verified(&config(), keys, None, token, NOW * SECOND).map(drop);
-    assert_eq!(told(&set("a"), &with_id(Some("a"))), Ok(()));
-    assert_eq!(told(&set("a"), &with_id(None)), Ok(()));
-    assert_eq!(told(&set("a"), &with_id(Some("b"))), Err(Refused::UnknownKey));
-    assert_eq!(told(&keys(), &with_id(Some("b"))), Ok(()), "PEM keys have no IDs");
+    let verify = |keys: &VerifyingKeys, token: &str| verified(&config(), keys, None, token, NOW * SECOND).map(drop);
+    assert_eq!(verify(&set("a"), &with_id(Some("a"))), Ok(()));
+    assert_eq!(verify(&set("a"), &with_id(None)), Ok(()));
+    assert_eq!(verify(&set("a"), &with_id(Some("b"))), Err(Refused::UnknownKey));
+    assert_eq!(verify(&keys(), &with_id(Some("b"))), Ok(()), "PEM keys have no IDs");
     assert!(Refused::UnknownKey.may_be_new_key() && !Refused::Malformed(String::new()).may_be_new_key());
 }
 
 #[test]
 fn the_issuer_is_that_of_the_provider() {
-    let told = |config: &AclAuthMethodConfig, issuer: &str| {
+    let verify = |config: &AclAuthMethodConfig, issuer: &str| {
         verified(config, &keys(), Some(issuer), &signed(&claims()), NOW * SECOND).map(drop)
     };
     let unbound = AclAuthMethodConfig { bound_issuer: Vec::new(), ..config() };
-    assert_eq!(told(&unbound, "https://issuer.test"), Ok(()));
-    assert_eq!(told(&unbound, "https://other.test"), Err(Refused::Issuer));
-    assert_eq!(told(&config(), "https://other.test"), Ok(()), "the method names its own");
+    assert_eq!(verify(&unbound, "https://issuer.test"), Ok(()));
+    assert_eq!(verify(&unbound, "https://other.test"), Err(Refused::Issuer));
+    assert_eq!(verify(&config(), "https://other.test"), Ok(()), "the method names its own");
 }
 
 #[test]

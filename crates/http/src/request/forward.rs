@@ -7,38 +7,13 @@ use axum::body::Body;
 use axum::http::{Request, Response};
 use tokio::time::Instant;
 
-use crate::access::audit_trail as audit;
-use crate::agent::state::{AppState, Pending};
+use super::answered_by::AnsweredBy;
+use super::params::{Query, parse_bool};
+use crate::access::audit_trail;
+use crate::agent::servers::PassedOn;
+use crate::agent::state::AppState;
 use crate::error::Error;
-use crate::request::params::{Query, parse_bool};
-use crate::routes::route::AnsweredBy;
 use encamp_model::outcome::NO_LEADER;
-
-/// Marks a request that was passed on once; it is answered here, come what may.
-#[derive(Debug, Clone, Copy)]
-pub struct PassedOn;
-
-/// Marks a request that another agent received.
-#[derive(Debug, Clone, Copy)]
-pub struct FromAgent;
-
-/// The answer of another server; or why there is none, with the request if it can be sent again.
-pub type Forwarded = Result<Response<Body>, (String, Option<Request<Body>>)>;
-
-/// Reaches other servers.
-pub trait Forward: Send + Sync {
-    /// Passes a request on to the leader; for an agent without a server, to any server.
-    ///
-    /// # Errors
-    /// The text about a server that could not be reached, and the request if it can be sent again.
-    fn forward(&self, request: Request<Body>) -> Pending<'_, Forwarded>;
-
-    /// Passes a request on to the server at an RPC address, which answers it.
-    ///
-    /// # Errors
-    /// As [`Forward::forward`].
-    fn to_server<'a>(&'a self, address: &'a str, request: Request<Body>) -> Pending<'a, Forwarded>;
-}
 
 /// How long a leader is waited for.
 const HOLD: Duration = Duration::from_secs(5);
@@ -78,7 +53,7 @@ pub(crate) async fn pass_on(app: &AppState, by: AnsweredBy, mut request: Request
         if passed_on || !for_others(by, app.server().is_some(), leads(), stale) {
             return Ok(Passed::Here(request));
         }
-        audit::mark(&mut request);
+        audit_trail::mark(&mut request);
         match forward.forward(request).await {
             Ok(response) => return Ok(Passed::Answered(response)),
             // A server that can't go on says why itself.

@@ -3,169 +3,16 @@
 //!
 //! A server checks what the caller may do before it forwards a request, and the agent of the node checks again.
 
-use std::sync::Arc;
-
 use axum::body::Body;
 use axum::http::{HeaderMap, header};
-use serde::{Deserialize, Serialize};
 
-use crate::agent::local_client::LocalClient;
-use crate::agent::state::{AppState, Pending};
-use crate::api::client::alloc_elsewhere;
+use super::answered_by::{AnsweredBy, NamedIn};
+use super::named_server::NamedServer;
+use super::response::{Outcome, Response};
+use super::{Request, ids};
+use crate::agent::node_connections::NodeError;
+use crate::agent::state::AppState;
 use crate::error::Error;
-use crate::request::ids;
-use crate::request::named_server::NamedServer;
-use crate::request::response::Response;
-use crate::request::routed_request::Request;
-use crate::routes::route::{AnsweredBy, NamedIn, Outcome};
-use encamp_model::{CsiCall, CsiError, CsiReply, HostVolume};
-
-/// The text of an answer if no server has a connection of the node.
-pub const NO_PATH: &str = "No path to node";
-
-/// Why a request was not answered by the agent of a node.
-#[derive(Debug)]
-pub enum NodeError {
-    /// No server has a connection of the node; the request did not leave.
-    NoPath,
-    /// The connection broke before the answer; the node may have carried out the request.
-    Broken(String),
-    /// The agent of the node refused a call.
-    Refused(Error),
-}
-
-impl From<NodeError> for Error {
-    fn from(e: NodeError) -> Error {
-        match e {
-            NodeError::NoPath => Error::not_found(NO_PATH),
-            NodeError::Broken(text) => Error::internal(text),
-            NodeError::Refused(e) => e,
-        }
-    }
-}
-
-/// What a server asks the agent of a node to do. Users cannot make these calls.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub enum NodeCall {
-    /// Creates a dynamic host volume.
-    CreateVolume(Box<HostVolume>),
-    /// Registers an existing directory as a host volume.
-    RegisterVolume(Box<HostVolume>),
-    /// Deletes a host volume, by its ID.
-    DeleteVolume(String),
-    /// Asks a CSI plugin. Its answer is [`NodeReply::Csi`].
-    Csi(Box<CsiCall>),
-}
-
-/// The result of a [`NodeCall`].
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub enum NodeReply {
-    /// The call was carried out.
-    Done,
-    /// A volume was created.
-    Created {
-        /// Its directory on the node.
-        path: String,
-        /// Its size in bytes; 0: unknown.
-        bytes: i64,
-    },
-    /// What a CSI plugin did, or why it did not.
-    Csi(Result<CsiReply, CsiError>),
-}
-
-impl NodeCall {
-    /// Carries out the call on the agent of the node.
-    ///
-    /// # Errors
-    /// Those of the agent.
-    pub async fn carry_out(self, client: &Arc<dyn LocalClient>) -> Result<NodeReply, Error> {
-        match self {
-            NodeCall::CreateVolume(volume) => {
-                let (path, bytes) = client.create_volume(&volume).await?;
-                Ok(NodeReply::Created { path, bytes })
-            }
-            NodeCall::RegisterVolume(volume) => client.register_volume(&volume).await.map(|()| NodeReply::Done),
-            NodeCall::Csi(call) => Ok(NodeReply::Csi(client.ask_csi_plugin(*call).await)),
-            NodeCall::DeleteVolume(id) => client.delete_volume(&id).await.map(|()| NodeReply::Done),
-        }
-    }
-}
-
-/// Reaches the agents of nodes that keep a connection to a server of the cluster.
-pub trait NodeConnections: Send + Sync {
-    /// Sends a request to the agent of a node. `only_own`: through a connection to this server, and no other one. A
-    /// request that opens a websocket is answered with 101, and its connection is passed on.
-    fn send<'a>(
-        &'a self,
-        node_id: &'a str,
-        request: axum::extract::Request,
-        only_own: bool,
-    ) -> Pending<'a, Result<axum::http::Response<Body>, NodeError>>;
-
-    /// Makes a call to the agent of a node.
-    fn call<'a>(&'a self, node_id: &'a str, call: NodeCall) -> Pending<'a, Result<NodeReply, NodeError>>;
-}
-
-/// The agent of a node, in this process or reached over its connection.
-#[derive(Clone)]
-pub(crate) struct NodeAgent {
-    id: String,
-    way: Way,
-}
-
-#[derive(Clone)]
-enum Way {
-    Here(Arc<dyn LocalClient>),
-    Connection(Arc<dyn NodeConnections>),
-}
-
-impl NodeAgent {
-    /// The agent of a node. Whether there is a path to it shows when it is called.
-    ///
-    /// # Errors
-    /// No path: this agent has no server.
-    pub(crate) fn of(app: &AppState, id: &str) -> Result<NodeAgent, NodeError> {
-        let local = app.client().filter(|c| c.node_id() == id).cloned().map(Way::Here);
-        let way = local.or_else(|| app.nodes().cloned().map(Way::Connection)).ok_or(NodeError::NoPath)?;
-        Ok(NodeAgent { id: id.into(), way })
-    }
-
-    async fn call(&self, call: NodeCall) -> Result<NodeReply, NodeError> {
-        match &self.way {
-            Way::Here(client) => call.carry_out(client).await.map_err(NodeError::Refused),
-            Way::Connection(nodes) => nodes.call(&self.id, call).await,
-        }
-    }
-
-    /// Creates a host volume; returns its directory on the node and its size in bytes.
-    ///
-    /// # Errors
-    /// See [`NodeError`].
-    pub(crate) async fn create_volume(&self, volume: &HostVolume) -> Result<(String, i64), NodeError> {
-        match self.call(NodeCall::CreateVolume(Box::new(volume.clone()))).await? {
-            NodeReply::Created { path, bytes } => Ok((path, bytes)),
-            NodeReply::Done | NodeReply::Csi(_) => {
-                Err(NodeError::Broken(format!("node {} did not say where the volume is", self.id)))
-            }
-        }
-    }
-
-    /// Registers an existing directory as a host volume.
-    ///
-    /// # Errors
-    /// See [`NodeError`].
-    pub(crate) async fn register_volume(&self, volume: &HostVolume) -> Result<(), NodeError> {
-        self.call(NodeCall::RegisterVolume(Box::new(volume.clone()))).await.map(drop)
-    }
-
-    /// Deletes a host volume.
-    ///
-    /// # Errors
-    /// See [`NodeError`].
-    pub(crate) async fn delete_volume(&self, id: &str) -> Result<(), NodeError> {
-        self.call(NodeCall::DeleteVolume(id.into())).await.map(drop)
-    }
-}
 
 /// Another agent that a request is for.
 #[derive(Debug, PartialEq, Eq)]
@@ -183,8 +30,8 @@ pub(crate) enum Elsewhere {
 ///
 /// # Errors
 /// 403: the caller may not ask it.
-pub(crate) fn elsewhere(request: &Request) -> Result<Option<Elsewhere>, Error> {
-    let elsewhere = match request.route_by() {
+pub(crate) fn elsewhere(request: &Request, answered_by: AnsweredBy) -> Result<Option<Elsewhere>, Error> {
+    let elsewhere = match answered_by {
         AnsweredBy::Agent | AnsweredBy::Server | AnsweredBy::Leader | AnsweredBy::OnlyLeader => None,
         AnsweredBy::Node if names_server(request) => of_server(request)?,
         AnsweredBy::Node => of_node(request)?,
@@ -193,7 +40,7 @@ pub(crate) fn elsewhere(request: &Request) -> Result<Option<Elsewhere>, Error> {
                 NamedIn::Path => request.id(),
                 NamedIn::Query(name) => request.query().get(name),
             };
-            alloc_elsewhere(request, id)?
+            of_alloc(request, id)?
         }
     };
     // Servers are not asked if another agent has decided that this one answers, or if none is known.
@@ -235,6 +82,29 @@ fn of_node(request: &Request) -> Result<Option<Elsewhere>, Error> {
     }
     request.authorize()?;
     Ok(Some(Elsewhere::Node(id.into())))
+}
+
+/// The other agent that has an allocation, unless it is this one or unknown. The right of the route is required in the
+/// allocation's namespace, except for sessions, whose token may come later.
+///
+/// # Errors
+/// 403.
+fn of_alloc(request: &Request, id: &str) -> Result<Option<Elsewhere>, Error> {
+    let app = request.app();
+    // What names no allocation is for the handler to refuse.
+    if ids::full("alloc", id).is_err() || app.client().is_some_and(|c| c.alloc_namespace(id).is_some()) {
+        return Ok(None);
+    }
+    let Some(server) = app.server() else { return Ok(Some(Elsewhere::AnyServer)) };
+    let snapshot = server.snapshot();
+    let Some(alloc) = snapshot.state().alloc(id).map(|a| &a.alloc) else { return Ok(None) };
+    if app.client().is_some_and(|c| c.node_id() == alloc.node_id) {
+        return Ok(None);
+    }
+    if !request.opens_session() {
+        request.authorize_in(&alloc.namespace)?;
+    }
+    Ok(Some(Elsewhere::Node(alloc.node_id.clone())))
 }
 
 /// Forwards a request to another agent.

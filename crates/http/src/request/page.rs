@@ -2,9 +2,9 @@
 
 use std::cmp::Ordering;
 
+use super::filter::{Filter, MatchError};
+use super::read_options::ReadOptions;
 use crate::error::Error;
-use crate::request::filter::{Filter, MatchError};
-use crate::request::routed_request::ReadOptions;
 
 /// How rows are ordered, and so what a token means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

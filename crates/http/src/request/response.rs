@@ -1,29 +1,16 @@
 //! Responses and their encoding (`docs/spec/http-api.md §1.4, §1.5`).
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-
 use axum::body::Body;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
-use futures_util::{StreamExt, stream};
 use serde::Serialize;
 
-use crate::access::authorization::Authorization;
+use super::json;
 use crate::error::Error;
-use crate::request::json;
-use crate::serve::encode;
-use crate::serve::encode::Encoding;
+pub use crate::read_meta::Meta;
+use crate::serve::encode::{self, Encoding};
 
-/// The facts about the state that was read, for the headers.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Meta {
-    /// `X-Nomad-Index`.
-    pub index: u64,
-    /// `X-Nomad-KnownLeader`.
-    pub known_leader: bool,
-    /// `X-Nomad-LastContact`, in milliseconds.
-    pub last_contact: u64,
-}
+/// The result of a handler.
+pub type Outcome = Result<Response, Error>;
 
 /// The body of an answer.
 #[derive(Debug)]
@@ -128,21 +115,15 @@ impl Response {
         }
     }
 
-    /// Ends a streamed body as soon as the caller may not see it any more. A body that has an end of its own breaks off,
-    /// so that nobody takes it for complete.
-    pub(crate) fn while_authorized(mut self, authorization: Arc<Authorization>) -> Response {
-        self.payload = match self.payload {
-            Payload::Raw(body) => {
-                let revoked = async move { authorization.revoked().await };
-                Payload::Raw(Body::from_stream(body.into_data_stream().take_until(Box::pin(revoked))))
-            }
-            Payload::Stream(body) => Payload::Stream(until_revoked(body, authorization)),
-            Payload::Passed(response) => {
-                Payload::Passed(Box::new(response.map(|body| until_revoked(body, authorization))))
-            }
-            whole @ (Payload::Empty | Payload::Json(_) | Payload::Bytes(_)) => whole,
+    /// 307 to another place; for a GET, with a line of HTML for browsers.
+    pub(crate) fn redirect(is_get: bool, to: &str) -> Response {
+        let response = if is_get {
+            let shown = to.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&#34;");
+            Response::bytes("text/html; charset=utf-8", format!("<a href=\"{shown}\">Temporary Redirect</a>.\n\n"))
+        } else {
+            Response::empty()
         };
-        self
+        response.status(307).header(header::LOCATION, to)
     }
 
     /// The answer to an error.
@@ -191,17 +172,4 @@ impl Response {
         }
         response
     }
-}
-
-/// A body that breaks off when the caller may not see it any more.
-fn until_revoked(body: Body, authorization: Arc<Authorization>) -> Body {
-    let lost = Arc::new(AtomicBool::new(false));
-    let mark = lost.clone();
-    let revoked = async move {
-        authorization.revoked().await;
-        mark.store(true, Ordering::Relaxed);
-    };
-    let broken = stream::once(async move { lost.load(Ordering::Relaxed) })
-        .filter_map(|lost| async move { lost.then(|| Err(axum::Error::new(Error::denied()))) });
-    Body::from_stream(body.into_data_stream().take_until(Box::pin(revoked)).chain(broken))
 }

@@ -1,58 +1,71 @@
-//! What a route is. All routes are in the table of [`routes`](crate::routes::table).
+//! What a route is: a row of the [table](super::table).
 
+use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 
 use axum::http::Method;
 
-use crate::access::right::Right;
-use crate::error::Error;
-use crate::request::response::Response;
-use crate::request::routed_request::Request;
-use crate::routes::metric::Metric;
+use super::metric::Metric;
+use crate::access::audited::Audited;
+use crate::access::permission::Permission;
+use crate::request::Request;
+use crate::request::answered_by::AnsweredBy;
+use crate::request::response::Outcome;
 
-/// The result of a handler.
-pub type Outcome = Result<Response, Error>;
 /// A handler at work.
 pub(crate) type Answering = Pin<Box<dyn Future<Output = Outcome> + Send>>;
 /// Answers requests.
-pub type Handler = fn(Request) -> Answering;
+pub(crate) type Handler = fn(Request) -> Answering;
 
-/// A route. Every field has to be given: no route is without a right or an entry for metrics.
+/// A route. Every field has to be given: no route is without a permission or an entry for metrics.
 #[derive(Debug)]
-pub struct Route {
+pub(crate) struct Route {
     /// The methods.
     pub(crate) methods: Methods,
-    /// The path, or, if it ends in a slash, the beginning of the paths. Nothing longer is a prefix of them.
-    pub(crate) prefix: &'static str,
-    /// The pattern of the rest of the path behind the prefix ([`pattern`](crate::request::pattern)).
-    pub(crate) rest: &'static str,
+    /// The paths.
+    pub(crate) path: RoutePath,
     /// Answers the requests.
     pub(crate) handler: Handler,
     /// The agents that can answer.
-    pub(crate) by: AnsweredBy,
-    /// What the caller has to be allowed.
-    pub(crate) right: Right,
+    pub(crate) answered_by: AnsweredBy,
+    /// The permission that the caller needs, and on what and when it is checked.
+    pub(crate) permission: Permission,
+    /// The objects that the audit log names, besides the parameters of the path.
+    pub(crate) audited: &'static [Audited],
     /// What the requests are counted as.
     pub(crate) metric: Metric,
 }
 
-impl Route {
-    /// Whether the leader's token is accepted: to read the usage of an allocation, and to ask what the token may do
-    /// (`docs/spec/server.md §2.2`).
-    pub(crate) fn serves_leader(&self) -> bool {
-        matches!((self.prefix, self.rest), ("/v1/client/allocation/", "{id}/stats") | ("/v1/acl/access", ""))
+/// The paths of a route.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RoutePath {
+    /// This path.
+    At(&'static str),
+    /// The paths that begin with a prefix, which ends in a slash, and go on as a pattern says
+    /// ([`pattern`](crate::request::pattern)).
+    Below(&'static str, &'static str),
+}
+
+impl RoutePath {
+    /// The path, or the beginning of the paths.
+    pub(crate) fn prefix(self) -> &'static str {
+        let (RoutePath::At(prefix) | RoutePath::Below(prefix, _)) = self;
+        prefix
     }
 
-    /// Whether its requests have a token that is none of access control: the migrate token of an allocation
-    /// (`docs/spec/http-api.md §5.4`).
-    pub(crate) fn has_own_token(&self) -> bool {
-        (self.prefix, self.rest) == ("/v1/client/allocation/", "{id}/snapshot")
+    /// The pattern of the rest of the path behind the prefix.
+    pub(crate) fn rest(self) -> &'static str {
+        match self {
+            RoutePath::At(_) => "",
+            RoutePath::Below(_, rest) => rest,
+        }
     }
+}
 
-    /// Whether its requests open a session over a websocket, which has its own first message.
-    pub(crate) fn opens_session(&self) -> bool {
-        [("/v1/job/", "{*id}/action"), ("/v1/client/allocation/", "{id}/exec")].contains(&(self.prefix, self.rest))
+impl fmt::Display for RoutePath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", self.prefix(), self.rest())
     }
 }
 
@@ -75,32 +88,6 @@ impl Methods {
     }
 }
 
-/// Where a request names its allocation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum NamedIn {
-    /// In its path.
-    Path,
-    /// In a parameter.
-    Query(&'static str),
-}
-
-/// The agents that can answer a request; others forward it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum AnsweredBy {
-    /// Every agent, for itself.
-    Agent,
-    /// The agent of the node that the parameter `node_id` names; without it, every agent for itself.
-    Node,
-    /// The agent of the node that has the allocation.
-    NodeOfAlloc(NamedIn),
-    /// Every server, for itself.
-    Server,
-    /// The leader, and reads of old data by every server.
-    Leader,
-    /// The leader, however old the data may be.
-    OnlyLeader,
-}
-
 /// A handler: an `async fn(Request) -> Outcome`, or, with `id`, one that gets the first parameter of the path, too.
 macro_rules! handler {
     ($handler:path) => {
@@ -113,4 +100,4 @@ macro_rules! handler {
         }
     };
 }
-pub(crate) use handler;
+pub(super) use handler;

@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout, timeout_at};
 
-use crate::serve::http1::Origin;
+use super::http1::Origin;
 
 /// The unit of counting.
 const UNIT: usize = 4 << 10;

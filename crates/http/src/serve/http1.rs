@@ -28,8 +28,8 @@ use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{Sleep, sleep};
 
-use crate::serve::listener::{Connection, Duplex, Failure, Protocol, Stopped};
-use crate::serve::turn::{Closing, Turn};
+use super::listener::{Connection, Duplex, Failure, Protocol, Stopped};
+use super::turn::{Closing, Turn};
 use encamp_client::task_api::TaskName;
 use encamp_model::token_bucket::TokenBucket;
 use encamp_telemetry::Metrics;

@@ -8,4 +8,4 @@ pub mod http1;
 pub mod listener;
 pub mod tls;
 mod turn;
-pub mod websocket;
+pub(crate) mod websocket;

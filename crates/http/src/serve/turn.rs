@@ -173,7 +173,7 @@ impl Closing {
         Closing { turn, ended: None }
     }
 
-    /// Reads by `read`; an end is told when it is the client's turn, or after a while.
+    /// Reads by `read`; an end is reported when it is the client's turn, or after a while.
     pub(crate) fn poll_read(
         &mut self,
         cx: &mut Context<'_>,

@@ -11,9 +11,8 @@ use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::frame::{CloseFrame, Utf8Bytes};
 use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 
+use super::duplex;
 use crate::error::Error;
-use crate::request::response::Response;
-use crate::serve::duplex;
 
 /// The largest message and the largest frame that are read, in bytes.
 const MAX_MESSAGE: usize = 1 << 20;
@@ -34,15 +33,6 @@ pub(crate) fn accept_key(headers: &HeaderMap) -> Option<String> {
     (asks && text(header::SEC_WEBSOCKET_VERSION)? == "13").then(|| derive_accept_key(key.as_bytes()))
 }
 
-/// The answer to a request that asks for a WebSocket: its connection is taken over.
-pub(crate) fn switching(accept_key: &str) -> Response {
-    Response::empty()
-        .status(101)
-        .header(header::UPGRADE, "websocket")
-        .header(header::CONNECTION, "Upgrade")
-        .header(header::SEC_WEBSOCKET_ACCEPT, accept_key)
-}
-
 /// The server's side of a connection that was upgraded. Pings are answered while it is read.
 pub(crate) async fn open<S: AsyncRead + AsyncWrite + Unpin>(stream: S) -> WebSocketStream<S> {
     let config = WebSocketConfig::default()
@@ -54,7 +44,7 @@ pub(crate) async fn open<S: AsyncRead + AsyncWrite + Unpin>(stream: S) -> WebSoc
     WebSocketStream::from_raw_socket(stream, Role::Server, Some(config)).await
 }
 
-/// Ends a connection. An error is told by a close frame (`docs/spec/http-api.md §6.4`); without one, the exit of the
+/// Ends a connection. A close frame carries an error (`docs/spec/http-api.md §6.4`); without one, the exit of the
 /// command was the last message.
 pub(crate) async fn end<S: AsyncRead + AsyncWrite + Unpin>(mut socket: WebSocketStream<S>, error: Option<&Error>) {
     let sent = match error {
@@ -180,7 +170,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn errors_are_told_by_code_and_reason() {
+    async fn errors_are_sent_by_code_and_reason() {
         for (error, code, reason) in [
             (Error::internal("task not found"), 1011, "task not found".to_string()),
             (Error::not_found(format!("{}é", "x".repeat(122))), 1008, "x".repeat(122)),

@@ -8,12 +8,14 @@ use axum::extract::{ConnectInfo, State};
 use axum::http::{Method, Request};
 use serde_json::{Value, json};
 
+use super::acl::{bootstrap, done, start, text};
+use super::jobs::{NODE, SECRET, node, settle};
+use super::server::TestServer;
+use crate::access::permission::Permission;
 use crate::access::right::{Need, Right, Subject};
+use crate::routes::find::Found;
 use crate::routes::route::{Methods, Route};
-use crate::routes::table::{Found, ROUTES};
-use crate::tests::acl::{bootstrap, done, start, text};
-use crate::tests::jobs::{NODE, SECRET, node, settle};
-use crate::tests::server::TestServer;
+use crate::routes::table::routes;
 use encamp_acl::{Acl, Rules, Workload};
 use encamp_model::*;
 use encamp_ops::{AclChange, Operation};
@@ -123,7 +125,7 @@ fn path(s: &TestServer, route: &Route, existing: bool) -> String {
     let snapshot = s.server.snapshot();
     let eval = snapshot.evals_by_create().next().map(|e| e.id.clone()).unwrap_or_default();
     let alloc = snapshot.state().allocs().next().map(|a| a.alloc.id.clone()).unwrap_or_default();
-    let id = match route.prefix {
+    let id = match route.path.prefix() {
         _ if !existing => NOTHING,
         "/v1/job/" => JOB,
         "/v1/var/" => VARIABLE,
@@ -134,20 +136,21 @@ fn path(s: &TestServer, route: &Route, existing: bool) -> String {
         "/v1/allocation/" | "/v1/client/allocation/" | "/v1/client/fs/" => &alloc,
         _ => NOTHING,
     };
-    let rest: Vec<&str> = route.rest.split('/').map(|part| if part.starts_with('{') { id } else { part }).collect();
-    let query = match route.prefix {
+    let rest: Vec<&str> =
+        route.path.rest().split('/').map(|part| if part.starts_with('{') { id } else { part }).collect();
+    let query = match route.path.prefix() {
         "/v1/volumes" | "/v1/plugins" => "?type=csi",
         "/v1/client/fs/" => "?path=x&task=t&type=stdout&offset=0",
         _ => "",
     };
-    format!("{}{}{query}", route.prefix, rest.join("/"))
+    format!("{}{}{query}", route.path.prefix(), rest.join("/"))
 }
 
 /// A body that gets past the checks of the request itself, where there is one.
 fn body(route: &Route) -> Value {
     let job = json!({"ID": JOB, "Name": JOB, "Datacenters": ["dc1"], "Type": "batch", "TaskGroups": [
         {"Name": "g", "Tasks": [{"Name": "t", "Driver": "raw_exec", "Config": {"command": "x"}}]}]});
-    match format!("{}{}", route.prefix, route.rest).as_str() {
+    match route.path.to_string().as_str() {
         "/v1/jobs" | "/v1/job/{*id}" | "/v1/job/{*id}/plan" | "/v1/validate/job" => json!({ "Job": job }),
         "/v1/jobs/parse" => {
             json!({"JobHCL": "job \"x\" {\n group \"g\" {\n task \"t\" {\n driver = \"raw_exec\"\n }\n }\n}"})
@@ -173,22 +176,22 @@ async fn status(s: &TestServer, secret: &str, method: &Method, path: &str, body:
     }
     let mut request = request.body(Body::from(text)).expect("a request");
     request.extensions_mut().insert(ConnectInfo(std::net::SocketAddr::from(([127, 0, 0, 1], 9))));
-    crate::answer(State(s.app.clone()), request).await.status().as_u16()
+    crate::routes::entry::answer(State(s.app.clone()), request).await.status().as_u16()
 }
 
 /// Routes whose answer to callers with the right can be 403, or that decide by more than the right.
 fn decides_by_more(route: &Route) -> bool {
-    let path = format!("{}{}", route.prefix, route.rest);
+    let path = route.path.to_string();
     // One policy or role: those of the caller. One-time tokens: of stored tokens. Profiles: a setting.
     // Facts about the host are shown without access control only if debugging is on. Disks: a token of their own.
     ["/v1/agent/host", "/v1/acl/policy/", "/v1/acl/role/", "/v1/acl/token/", "/v1/agent/pprof/"].iter().any(|p| path.starts_with(p))
         // Of one host volume that is not visible it is not said that it exists.
         || path.starts_with("/v1/volume/")
-        || route.has_own_token()
+        || route.permission == Permission::MigrateToken
 }
 
 fn allowed(route: &Route, acl: &Acl) -> bool {
-    let of = match route.right {
+    let of = match route.permission.right() {
         Right::Pool(_) => Subject::Pool(POOL),
         Right::Variable(_) => Subject::Variable("default", VARIABLE),
         Right::All(rights) if rights.iter().any(|r| matches!(r, Right::Pool(_))) => {
@@ -199,7 +202,7 @@ fn allowed(route: &Route, acl: &Acl) -> bool {
         Right::Topics => return acl.is_management(),
         _ => Subject::Namespace("default"),
     };
-    route.right.is_in(&|need: &Need<'_>| acl.allows(need), of)
+    route.permission.right().is_in(&|need: &Need<'_>| acl.allows(need), of)
 }
 
 #[derive(Default)]
@@ -212,7 +215,7 @@ struct Counts {
 
 /// Asks a route as a caller, and compares who gets an answer with what the right says.
 async fn ask_as(s: &TestServer, route: &Route, kind: &Kind, counts: &mut Counts) {
-    let open = matches!(route.right, Right::Anonymous);
+    let open = matches!(route.permission.right(), Right::Anonymous);
     let may = open || kind.acl.as_ref().is_some_and(|acl| allowed(route, acl));
     for method in methods(route) {
         let existing = method == Method::GET || !may;
@@ -231,7 +234,7 @@ async fn ask_as(s: &TestServer, route: &Route, kind: &Kind, counts: &mut Counts)
         };
         counts.other_errors += usize::from(!may && got != 403);
         if wrong {
-            let right = route.right;
+            let right = route.permission.right();
             counts.wrong.push(format!("{}: {method} {path} needs {right}: {got}", kind.name));
         }
     }
@@ -239,18 +242,18 @@ async fn ask_as(s: &TestServer, route: &Route, kind: &Kind, counts: &mut Counts)
 
 fn leads_to(method: &Method, path: &str, route: &Route) -> bool {
     let path = path.split('?').next().unwrap_or_default();
-    matches!(crate::routes::table::find(method, path), Found::Route(found) if std::ptr::eq(found.route, route))
+    matches!(crate::routes::find::find(method, path), Found::Route(found) if std::ptr::eq(found.route, route))
 }
 
 /// Routes that say with status 200 that the path names no allocation (`docs/spec/http-api.md §6.1`).
 fn without_alloc(route: &Route) -> bool {
-    route.prefix == "/v1/client/fs/" && matches!(route.rest, "cat" | "readat")
+    route.path.prefix() == "/v1/client/fs/" && matches!(route.path.rest(), "cat" | "readat")
 }
 
 /// Routes that are about the test server itself.
 fn skipped(route: &Route) -> bool {
     // A bootstrap is done, and the answers about the caller differ by caller.
-    route.prefix.starts_with("/v1/acl/token/") && matches!(route.rest, "self" | "onetime")
+    route.path.prefix().starts_with("/v1/acl/token/") && matches!(route.path.rest(), "self" | "onetime")
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -272,7 +275,7 @@ async fn every_route_answers_those_with_its_right_alone() {
     kinds.push(token(&s, &root, "write", WRITE).await);
     let mut counts = Counts::default();
     for kind in &kinds {
-        for route in ROUTES.iter().filter(|r| !skipped(r)) {
+        for route in routes().filter(|r| !skipped(r)) {
             ask_as(&s, route, kind, &mut counts).await;
         }
     }
@@ -281,14 +284,14 @@ async fn every_route_answers_those_with_its_right_alone() {
     let anonymous = Kind { name: "anonymous policy", secret: String::new(), acl: Some(rules(READ)) };
     let management = Kind { name: "management", secret: root.clone(), acl: Some(Acl::management()) };
     for kind in [anonymous, management] {
-        for route in ROUTES.iter().filter(|r| !skipped(r)) {
+        for route in routes().filter(|r| !skipped(r)) {
             ask_as(&s, route, &kind, &mut counts).await;
         }
     }
     let Counts { cells, refused, other_errors, wrong } = counts;
     println!(
         "with access control: {} routes, {cells} requests, {refused} refused (403), {other_errors} without the right answered by another error",
-        ROUTES.len()
+        routes().count()
     );
     assert!(wrong.is_empty(), "{} of {cells}:\n{}", wrong.len(), wrong.join("\n"));
     assert!(refused > 2500, "most requests without the right are refused as such: {refused}");
@@ -304,11 +307,11 @@ async fn the_token_of_the_leader_is_good_for_usage_alone() {
     let (own, other) = (token("default").await.expect("a token"), token("other").await.expect("a token"));
     let mut answered = Vec::new();
     // A route with tokens of its own does not look at this one.
-    for route in ROUTES.iter().filter(|r| !skipped(r) && !r.has_own_token()) {
+    for route in routes().filter(|r| !skipped(r) && r.permission != Permission::MigrateToken) {
         for method in methods(route) {
             let path = path(&s, route, true);
             if leads_to(&method, &path, route) && status(&s, own.expose(), &method, &path, &body(route)).await != 403 {
-                answered.push(format!("{}{}", route.prefix, route.rest));
+                answered.push(route.path.to_string());
             }
         }
     }
@@ -317,9 +320,13 @@ async fn the_token_of_the_leader_is_good_for_usage_alone() {
     let alloc = s.server.snapshot().state().allocs().next().expect("an allocation").alloc.id.clone();
     let stats = format!("/v1/client/allocation/{alloc}/stats");
     assert_eq!(status(&s, other.expose(), &Method::GET, &stats, &Value::Null).await, 403, "another namespace");
-    let told = done(&s, own.expose(), "GET", "/v1/acl/access", Value::Null).await;
-    assert_eq!((&told["Caller"], &told["Management"]), (&json!("leader"), &json!(false)), "{told}");
-    assert!(told["Policies"][0]["Rules"].as_str().is_some_and(|r| r.contains("read-job")), "{told}");
+    let permissions = done(&s, own.expose(), "GET", "/v1/acl/access", Value::Null).await;
+    assert_eq!(
+        (&permissions["Caller"], &permissions["Management"]),
+        (&json!("leader"), &json!(false)),
+        "{permissions}"
+    );
+    assert!(permissions["Policies"][0]["Rules"].as_str().is_some_and(|r| r.contains("read-job")), "{permissions}");
     s.stop().await;
 }
 
@@ -331,7 +338,7 @@ async fn without_access_control_nobody_is_refused() {
     let mut counts = Counts::default();
     for secret in tokens {
         let kind = Kind { name: "anybody", secret: secret.into(), acl: Some(Acl::management()) };
-        for route in ROUTES.iter().filter(|r| !skipped(r)) {
+        for route in routes().filter(|r| !skipped(r)) {
             ask_as(&s, route, &kind, &mut counts).await;
         }
     }
@@ -354,11 +361,12 @@ async fn a_revoked_token_is_refused_at_once() {
         tokio::spawn(async move {
             let uri = format!("/v1/jobs?index={index}&wait=60s");
             let request = Request::get(uri).header("x-nomad-token", secret).body(Body::empty()).expect("a request");
-            crate::answer(State(app), request).await.status().as_u16()
+            crate::routes::entry::answer(State(app), request).await.status().as_u16()
         })
     };
     let request = Request::get("/v1/event/stream?topic=Job").header("x-nomad-token", &reader.secret);
-    let stream = crate::answer(State(s.app.clone()), request.body(Body::empty()).expect("a request")).await;
+    let stream =
+        crate::routes::entry::answer(State(s.app.clone()), request.body(Body::empty()).expect("a request")).await;
     assert_eq!(stream.status().as_u16(), 200);
     let read = tokio::spawn(axum::body::to_bytes(stream.into_body(), usize::MAX));
     tokio::time::sleep(Duration::from_millis(50)).await;

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
+use super::server::{Answer, TestServer};
 use crate::agent::state::HttpSettings;
-use crate::tests::server::{Answer, TestServer};
 use encamp_model::{AclToken, AclTokenType, SecretString, Time};
 use encamp_ops::{AclChange, Operation};
 use encamp_test_support::recorded;
@@ -244,7 +244,11 @@ async fn callers_see_their_own_policies_roles_and_token() {
         ("PUT", "/v1/acl/binding-rule"),
     ] {
         let body = if path.ends_with("dev") { json!({"Name": "dev"}) } else { json!({}) };
-        assert_eq!(ask(&s, &dev, method, path, body).await.told(), (403, "Permission denied".into()), "{path}");
+        assert_eq!(
+            ask(&s, &dev, method, path, body).await.status_and_text(),
+            (403, "Permission denied".into()),
+            "{path}"
+        );
     }
     s.stop().await;
 }
@@ -302,7 +306,7 @@ async fn one_time_tokens_need_a_token_and_work_once() {
     let expired = expired(&s).await;
     for secret in ["", NOBODY, expired.as_str()] {
         let answer = ask(&s, secret, "PUT", "/v1/acl/token/onetime", Value::Null).await;
-        assert_eq!(answer.told(), (403, "Permission denied".into()), "{secret}");
+        assert_eq!(answer.status_and_text(), (403, "Permission denied".into()), "{secret}");
     }
     let mut secrets = Vec::new();
     for _ in 0..2 {
@@ -315,7 +319,10 @@ async fn one_time_tokens_need_a_token_and_work_once() {
     let got = done(&s, "", "PUT", path, exchange(&secrets[1])).await;
     assert_eq!(text(&got["Token"], "SecretID"), root);
     for secret in [&secrets[1], "", NOBODY] {
-        assert_eq!(ask(&s, "", "PUT", path, exchange(secret)).await.told(), (403, "Permission denied".into()));
+        assert_eq!(
+            ask(&s, "", "PUT", path, exchange(secret)).await.status_and_text(),
+            (403, "Permission denied".into())
+        );
     }
     s.stop().await;
 }
@@ -330,12 +337,12 @@ async fn bootstrap_takes_a_secret_and_a_reset_file() {
     let file = s.data_dir().join("acl-bootstrap-reset");
     let again = |secret: Value| ask(&s, "", "PUT", BOOTSTRAP, secret);
     let refused = format!("ACL bootstrap already done (reset index: {index})");
-    assert_eq!(again(Value::Null).await.told(), (400, refused));
+    assert_eq!(again(Value::Null).await.status_and_text(), (400, refused));
     for wrong in ["3", "many", ""] {
         std::fs::write(&file, wrong).expect("a file");
         let specified = wrong.parse::<u64>().unwrap_or(0);
         let refused = format!("Invalid bootstrap reset index (specified {specified}, reset index: {index})");
-        assert_eq!(again(Value::Null).await.told(), (400, refused));
+        assert_eq!(again(Value::Null).await.status_and_text(), (400, refused));
     }
     std::fs::write(&file, format!("{index}\n")).expect("a file");
     let second = again(Value::Null).await;

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use crate::tests::acl::{ask, bootstrap, done, start, text};
-use crate::tests::server::Answer;
+use super::acl::{ask, bootstrap, done, start, text};
+use super::server::Answer;
 use encamp_test_support::recorded;
 
 const NOBODY: &str = "00000000-0000-0000-0000-000000000000";

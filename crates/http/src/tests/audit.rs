@@ -8,9 +8,9 @@ use axum::body::Body;
 use axum::http::Request;
 use serde_json::Value;
 
+use super::server::TestServer;
+use crate::agent::servers::FromAgent;
 use crate::agent::state::HttpSettings;
-use crate::request::forward::FromAgent;
-use crate::tests::server::TestServer;
 use encamp_audit::event::NodeMeta;
 use encamp_audit::{AuditLog, FileSettings, Filter, Filters, Guarantee, Settings, SinkSettings, Stage};
 

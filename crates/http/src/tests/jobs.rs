@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::tests::json_shapes::{differences, same_text};
-use crate::tests::server::TestServer;
+use super::json_shapes::{differences, same_text};
+use super::server::TestServer;
 use encamp_host::ids;
 use encamp_model::*;
 use encamp_server::endpoints::node_rpc;
@@ -77,8 +77,8 @@ async fn report(s: &TestServer) -> bool {
         };
         let mut new = Allocation { client_status: status, ..Allocation::clone(a) };
         if new.client_status == ClientStatus::Running && !a.deployment_id.is_empty() {
-            let told = new.deployment_status.get_or_insert_default();
-            (told.healthy, told.timestamp) = (Some(true), Time::from_unix_nanos(ids::now()));
+            let status = new.deployment_status.get_or_insert_default();
+            (status.healthy, status.timestamp) = (Some(true), Time::from_unix_nanos(ids::now()));
         }
         reports.push(new);
     }
@@ -188,25 +188,25 @@ async fn recorded_calls_have_the_same_answers() {
             continue;
         }
         *compared.entry(r.group.clone()).or_default() += 1;
-        let mut told = Vec::new();
+        let mut differing = Vec::new();
         if answer.status != r.status {
-            told.push(format!("status {}, not {}: {}", answer.status, r.status, answer.text()));
+            differing.push(format!("status {}, not {}: {}", answer.status, r.status, answer.text()));
         } else if r.text {
             let want = r.answer.as_str().unwrap_or_default();
             // The words of decoders are no interface.
             let free = want.starts_with("json: ") || want.contains("no match found, expected");
             if !free && !same_text(want, &answer.text()) {
-                told.push(format!("{:?}, not {want:?}", answer.text()));
+                differing.push(format!("{:?}, not {want:?}", answer.text()));
             }
         } else {
-            told.extend(differences(&r.answer, &answer.json(), &NOT_OURS));
+            differing.extend(differences(&r.answer, &answer.json(), &NOT_OURS));
         }
         for h in &r.headers {
             if answer.header(h).is_none() {
-                told.push(format!("no header {h}"));
+                differing.push(format!("no header {h}"));
             }
         }
-        wrong.extend(told.into_iter().map(|t| format!("{} {} {}: {t}", r.file, r.method, r.path)));
+        wrong.extend(differing.into_iter().map(|t| format!("{} {} {}: {t}", r.file, r.method, r.path)));
     }
     println!("repeated: {compared:?}; differences: {}", wrong.len());
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));

@@ -4,7 +4,7 @@
 use axum::http::HeaderMap;
 use serde_json::Value;
 
-use crate::tests::server::TestServer;
+use super::server::TestServer;
 use encamp_model::Node;
 use encamp_server::endpoints::node_rpc;
 use encamp_test_support::recorded;

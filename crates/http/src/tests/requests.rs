@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 use futures_util::StreamExt;
 use serde_json::json;
 
+use super::server::TestServer;
 use crate::access::right::Right;
 use crate::agent::state::HttpSettings;
 use crate::routes::route::Methods;
-use crate::routes::table::ROUTES;
-use crate::tests::server::TestServer;
+use crate::routes::table::routes;
 use encamp_model::{JobType, Node, NodeStatus};
 use encamp_server::endpoints::node_rpc;
 
@@ -51,7 +51,7 @@ async fn paths_methods_and_headers() {
         ("GET", "/v1/status/peers?region=nowhere", 500, "No path to region", None),
     ] {
         let a = s.send(method, path, &[], None).await;
-        assert_eq!(a.told(), (status, text.to_string()), "{method} {path}");
+        assert_eq!(a.status_and_text(), (status, text.to_string()), "{method} {path}");
         assert_eq!(a.header("location"), location, "{method} {path}");
         assert_eq!(a.header("vary"), Some("Accept-Encoding"), "{method} {path}");
     }
@@ -73,8 +73,8 @@ async fn routes_with_rights_refuse_callers_without() {
     let settings = HttpSettings { acl_enabled: true, ..HttpSettings::default() };
     let s = TestServer::with_settings(None, settings).await;
     let mut refused = 0;
-    for route in ROUTES.iter().filter(|r| !matches!(r.right, Right::Anonymous | Right::Rows(_))) {
-        let pattern = format!("{}{}", route.prefix, route.rest);
+    for route in routes().filter(|r| !matches!(r.permission.right(), Right::Anonymous | Right::Rows(_))) {
+        let pattern = route.path.to_string();
         if NOTHING_TO_SEE.iter().any(|p| pattern == *p || p.ends_with('/') && pattern.starts_with(p)) {
             continue;
         }
@@ -100,7 +100,7 @@ async fn other_sites_and_encodings() {
     let s = TestServer::start().await;
     let asks = [("origin", "http://example.test"), ("access-control-request-method", "PUT")];
     let a = s.send("OPTIONS", "/v1/var/x", &asks, None).await;
-    assert_eq!(a.told(), (204, String::new()));
+    assert_eq!(a.status_and_text(), (204, String::new()));
     assert_eq!(a.header("access-control-allow-origin"), Some("*"));
     assert_eq!(a.header("access-control-allow-methods"), Some("PUT"));
     assert_eq!(a.header("access-control-allow-credentials"), Some("true"));
@@ -132,16 +132,19 @@ async fn the_agent_tells_about_itself() {
     assert_eq!(members["Members"][0]["Tags"]["bootstrap"], "1");
     assert_eq!(s.get("/v1/agent/health").await.json(), json!({"server": {"ok": true, "message": "ok"}}));
     let a = s.get("/v1/agent/health?type=client").await;
-    assert_eq!(a.told(), (500, json!({"client": {"ok": false, "message": "client not enabled"}}).to_string()));
+    assert_eq!(
+        a.status_and_text(),
+        (500, json!({"client": {"ok": false, "message": "client not enabled"}}).to_string())
+    );
     assert_eq!(s.get("/v1/agent/health?type=xyz").await.json(), json!({}));
 
     let all = JobType::ALL;
     let want = json!({"server_id": "node-1.global", "num_schedulers": 1, "enabled_schedulers": all});
     assert_eq!(s.get("/v1/agent/schedulers/config").await.json(), want);
     let bad = json!({"num_schedulers": 1, "enabled_schedulers": ["nope"]});
-    assert_eq!(s.put("/v1/agent/schedulers/config", bad).await.told(), (400, "Invalid request".into()));
+    assert_eq!(s.put("/v1/agent/schedulers/config", bad).await.status_and_text(), (400, "Invalid request".into()));
     let a = s.send("PUT", "/v1/agent/schedulers/config", &[], Some("{")).await;
-    assert_eq!(a.told(), (400, "Invalid request: unexpected EOF".into()));
+    assert_eq!(a.status_and_text(), (400, "Invalid request: unexpected EOF".into()));
     let a = s.put("/v1/agent/schedulers/config", json!({"num_schedulers": 0, "enabled_schedulers": all})).await;
     assert_eq!((a.status, &a.json()["num_schedulers"]), (200, &json!(0)));
     assert_eq!(s.get("/v1/agent/schedulers").await.json(), json!({"server_id": "node-1.global", "schedulers": []}));
@@ -193,7 +196,7 @@ async fn nodes_are_drained_and_removed() {
     assert_eq!(s.get(&path).await.json()["Events"], back["Events"], "no drain ended");
 
     let a = s.put(&format!("{path}/purge"), json!({})).await;
-    assert_eq!((a.status, s.get(&path).await.told()), (200, (404, "node not found".into())));
+    assert_eq!((a.status, s.get(&path).await.status_and_text()), (200, (404, "node not found".into())));
     s.stop().await;
 }
 
@@ -217,7 +220,7 @@ async fn reads_wait_for_what_concerns_them() {
     assert_eq!(woken.header("x-nomad-index"), written.header("x-nomad-index"));
     let missing = s.get("/v1/namespace/nope?index=99999&wait=50ms").await;
     assert_eq!(
-        (missing.told(), missing.header("x-nomad-knownleader")),
+        (missing.status_and_text(), missing.header("x-nomad-knownleader")),
         ((404, "Namespace not found".into()), Some("true"))
     );
     s.stop().await;
@@ -232,7 +235,7 @@ async fn events_are_streamed_line_by_line() {
         .header("accept-encoding", "gzip")
         .body(axum::body::Body::empty())
         .expect("a request");
-    let response = crate::answer(axum::extract::State(s.app.clone()), request).await;
+    let response = crate::routes::entry::answer(axum::extract::State(s.app.clone()), request).await;
     assert_eq!(response.headers().get("connection").map(|v| v.as_bytes()), Some(&b"close"[..]));
     assert!(response.headers().get("content-encoding").is_none());
     let mut lines = response.into_body().into_data_stream();

@@ -4,6 +4,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::server::TestServer;
+use crate::agent::state::HttpSettings;
+use crate::routes::find;
 use axum::body::Body;
 use axum::extract::{ConnectInfo, State};
 use axum::http::Request;
@@ -14,10 +17,6 @@ use encamp_server::endpoints::node_rpc;
 use encamp_server::storage::persist;
 use futures_util::StreamExt;
 use serde_json::{Value, json};
-
-use crate::agent::state::HttpSettings;
-use crate::routes::table as routes;
-use crate::tests::server::TestServer;
 
 const NODE: &str = "86825d37-5264-effb-1a7c-30be40b9a44c";
 const EVAL: &str = "0b9a5f3e-86a8-4bcb-8b6e-2d0c7a9f4e11";
@@ -93,7 +92,7 @@ async fn answer_to(s: &TestServer, token: &str, method: &str, path: &str, body: 
     request.extensions_mut().insert(ConnectInfo(std::net::SocketAddr::from(([127, 0, 0, 1], 9))));
     let mut said = String::new();
     let all = async {
-        let response = crate::answer(State(s.app.clone()), request).await;
+        let response = crate::routes::entry::answer(State(s.app.clone()), request).await;
         said.push_str(&format!("{} {:?}\n", response.status().as_u16(), response.headers()));
         let mut chunks = response.into_body().into_data_stream();
         while let Some(Ok(chunk)) = chunks.next().await {
@@ -169,7 +168,7 @@ async fn no_answer_of_any_route_contains_a_secret() {
     let (mut found, mut successes) = (Vec::new(), 0);
     let query = "?resources=true&os=true&task_states=true&verbose=true&diffs=true&namespace=default&pretty=true";
     for method in ["GET", "PUT", "DELETE"] {
-        for pattern in routes::prefixes().filter(|p| *p != WITH_SECRETS) {
+        for pattern in find::prefixes().filter(|p| *p != WITH_SECRETS) {
             for path in paths(&s.server, pattern) {
                 // Endless streams are the event stream, which was read, and the logs.
                 if ["/v1/event/stream", "/v1/agent/monitor"].contains(&path.as_str()) {
@@ -254,7 +253,7 @@ async fn secrets_of_acl_objects_are_in_answers_about_one_token_alone() {
         assert!(events.contains(&format!("\"Topic\":\"{topic}\"")), "{topic}: {events}");
     }
     let (mut found, mut successes) = (Vec::new(), 0);
-    for pattern in routes::prefixes().filter(|p| *p != WITH_SECRETS) {
+    for pattern in find::prefixes().filter(|p| *p != WITH_SECRETS) {
         let ids = ["", OTHER, "self", "dev", ROLE, "name/developers", "sso", RULE, "configuration", "members"];
         let ids = if pattern.ends_with('/') { &ids[..] } else { &ids[..1] };
         for path in ids.iter().map(|id| format!("{pattern}{id}")) {

@@ -4,10 +4,10 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::agent::local_client::{ByteStream, LocalClient};
-use crate::agent::state::{
-    AgentControl, AgentStats, AppState, HttpSettings, LogSource, LogWatch, Pending, Profile, ProfileKind,
-};
+use crate::agent::control::{AgentControl, AgentStats, LogSource, LogWatch, Profile, ProfileKind};
+use crate::agent::local_client::LocalClient;
+use crate::agent::pending::{ByteStream, Pending};
+use crate::agent::state::{AppState, HttpSettings};
 use crate::error::Error;
 use axum::body::{Body, to_bytes};
 use axum::extract::State;
@@ -70,7 +70,7 @@ impl Answer {
         self.headers.get(name).and_then(|v| v.to_str().ok())
     }
     /// Status and text.
-    pub(crate) fn told(&self) -> (u16, String) {
+    pub(crate) fn status_and_text(&self) -> (u16, String) {
         (self.status, self.text())
     }
 }
@@ -119,7 +119,7 @@ impl TestServer {
     pub(crate) async fn ask(&self, mut request: Request<Body>) -> Answer {
         let peer: SocketAddr = ([127, 0, 0, 1], 9).into();
         request.extensions_mut().insert(axum::extract::ConnectInfo(peer));
-        let response = crate::answer(State(self.app.clone()), request).await;
+        let response = crate::routes::entry::answer(State(self.app.clone()), request).await;
         let (parts, body) = response.into_parts();
         let body = to_bytes(body, usize::MAX).await.expect("a body").to_vec();
         Answer { status: parts.status.as_u16(), headers: parts.headers, body }

@@ -4,14 +4,13 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::api::acl::login::check_config;
-use crate::api::acl::{begin_delete, begin_read, enabled};
+use super::login::check_config;
+use super::{begin_delete, begin_read, enabled};
 use crate::error::Error;
+use crate::request::blocking_read::{found, indexed};
 use crate::request::filter::Filter;
-use crate::request::ids;
-use crate::request::response::Response;
-use crate::request::routed_request::{Request, found, indexed};
-use crate::routes::route::Outcome;
+use crate::request::response::{Outcome, Response};
+use crate::request::{Request, ids};
 use encamp_model::requests::AclBindingRuleRequest;
 use encamp_model::{AclAuthMethod, AclBindingRule, with_secrets};
 use encamp_server::endpoints::acl::auth_methods as endpoint;
@@ -62,7 +61,7 @@ pub(crate) async fn one(request: Request) -> Outcome {
 pub(crate) async fn write(mut request: Request) -> Outcome {
     request.check_region()?;
     let method: AclAuthMethod = request.json().await?;
-    request.concerns("auth_method", &method.name);
+    request.audit(&method);
     let name = request.rest();
     if !name.is_empty() && method.name != name {
         return Err(Error::bad("ACL auth-method name does not match request path"));
@@ -127,7 +126,7 @@ pub(crate) async fn write_rule(mut request: Request) -> Outcome {
         Filter::parse(selector).map_err(|e| Error::bad(format!("selector is invalid: {e}")))?;
     }
     let (rule, index) = endpoint::upsert_rule(request.server()?, rule).await?;
-    request.concerns("binding_rule", &rule.id);
+    request.audit(&*rule);
     Ok(Response::json(&*rule)?.index(index))
 }
 

@@ -12,10 +12,10 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::error::Error;
+use crate::request::Request;
 use crate::request::json::duration_or_text;
-use crate::request::response::Response;
-use crate::request::routed_request::{ReadOptions, Request};
-use crate::routes::route::Outcome;
+use crate::request::read_options::ReadOptions;
+use crate::request::response::{Outcome, Response};
 use encamp_model::json::or_default;
 use encamp_model::{AclToken, with_secrets};
 use encamp_server::endpoints::identity;

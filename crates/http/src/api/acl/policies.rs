@@ -6,11 +6,12 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::api::acl::{begin_delete, begin_read, enabled};
+use super::{begin_delete, begin_read, enabled};
 use crate::error::Error;
-use crate::request::response::{Meta, Response};
-use crate::request::routed_request::{ReadOptions, Request, found, indexed};
-use crate::routes::route::Outcome;
+use crate::request::Request;
+use crate::request::blocking_read::{found, indexed};
+use crate::request::read_options::ReadOptions;
+use crate::request::response::{Meta, Outcome, Response};
 use encamp_acl::Rules;
 use encamp_model::*;
 use encamp_server::acl::{ANONYMOUS, Caller};

@@ -3,12 +3,11 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::api::acl::{begin_delete, begin_read, enabled};
+use super::{begin_delete, begin_read, enabled};
 use crate::error::Error;
-use crate::request::ids;
-use crate::request::response::Response;
-use crate::request::routed_request::{Request, found, indexed};
-use crate::routes::route::Outcome;
+use crate::request::blocking_read::{found, indexed};
+use crate::request::response::{Outcome, Response};
+use crate::request::{Request, ids};
 use encamp_model::AclRole;
 use encamp_server::acl::Caller;
 use encamp_server::endpoints::acl::roles;
@@ -97,7 +96,7 @@ pub(crate) async fn write(mut request: Request) -> Outcome {
     enabled(&request)?;
     request.authorize()?;
     let (role, index) = roles::upsert(request.server()?, role).await?;
-    request.concerns("role", &role.id);
+    request.audit(&*role);
     Ok(Response::json(&*role)?.index(index))
 }
 

@@ -5,14 +5,13 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::api::acl::{begin_delete, begin_read, body_of, enabled, with_secret};
+use super::{begin_delete, begin_read, body_of, enabled, with_secret};
 use crate::error::Error;
+use crate::request::blocking_read::{found, indexed};
 use crate::request::filter::Filter;
-use crate::request::ids;
 use crate::request::page::{Order, Pager};
-use crate::request::response::Response;
-use crate::request::routed_request::{Request, found, indexed};
-use crate::routes::route::Outcome;
+use crate::request::response::{Outcome, Response};
+use crate::request::{Request, ids};
 use encamp_model::json::or_default;
 use encamp_model::*;
 use encamp_server::acl::Caller;
@@ -32,7 +31,7 @@ pub(crate) async fn bootstrap(mut request: Request) -> Outcome {
     let body: BootstrapRequest = if request.has_body() { request.json().await? } else { Default::default() };
     enabled(&request)?;
     let (token, index) = first::bootstrap(request.server()?, body.bootstrap_secret).await?;
-    request.concerns("token", &token.accessor_id);
+    request.audit(&*token);
     Ok(with_secret(&token)?.index(index))
 }
 
@@ -111,7 +110,7 @@ pub(crate) async fn write(mut request: Request) -> Outcome {
     enabled(&request)?;
     request.authorize()?;
     let (token, index) = tokens::upsert(request.server()?, token).await?;
-    request.concerns("token", &token.accessor_id);
+    request.audit(&*token);
     Ok(with_secret(&token)?.index(index))
 }
 
@@ -191,6 +190,6 @@ pub(crate) async fn exchange(mut request: Request) -> Outcome {
     let body: ExchangeRequest = request.json().await?;
     enabled(&request)?;
     let (token, index) = one_time::exchange(request.server()?, &body.secret).await?;
-    request.concerns("token", &token.accessor_id);
+    request.audit(&*token);
     Ok(Response::json(&json!({ "Token": body_of(&token)?, "Index": index }))?.index(index))
 }

@@ -4,9 +4,8 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use crate::request::filter::parse::{Expr, Names, Op, Pattern, PatternError, Selector};
-use crate::request::filter::schema;
-use crate::request::filter::schema::{ObjectType, Type};
+use super::parse::{Expr, Names, Op, Pattern, PatternError, Selector};
+use super::schema::{self, ObjectType, Type};
 use crate::request::params::{LiteralError, Parser, parse_bool, parse_int, parse_uint};
 use encamp_model::duration::parse_duration;
 use encamp_model::quoted;

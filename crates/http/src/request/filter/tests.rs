@@ -1,4 +1,4 @@
-use crate::request::filter::*;
+use super::*;
 use encamp_model::{Allocation, Evaluation, Node};
 
 fn node() -> Node {

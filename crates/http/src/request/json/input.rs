@@ -16,6 +16,12 @@ use encamp_model::duration::parse_duration;
 #[error("{0}")]
 pub struct JsonError(pub String);
 
+impl From<JsonError> for crate::error::Error {
+    fn from(e: JsonError) -> Self {
+        Self::bad(e.0)
+    }
+}
+
 /// An error of a body. It tells the types of values, never their texts: these may be secrets that stand in the wrong
 /// place.
 #[derive(Debug)]
@@ -35,16 +41,16 @@ impl de::Error for Refusal {
     }
 
     fn invalid_type(found: Unexpected<'_>, expected: &dyn Expected) -> Refusal {
-        Refusal(format!("invalid type: {}, expected {expected}", untold(found)))
+        Refusal(format!("invalid type: {}, expected {expected}", without_text(found)))
     }
 
     fn invalid_value(found: Unexpected<'_>, expected: &dyn Expected) -> Refusal {
-        Refusal(format!("invalid value: {}, expected {expected}", untold(found)))
+        Refusal(format!("invalid value: {}, expected {expected}", without_text(found)))
     }
 }
 
 /// A value without its text.
-fn untold(found: Unexpected<'_>) -> Unexpected<'_> {
+fn without_text(found: Unexpected<'_>) -> Unexpected<'_> {
     match found {
         Unexpected::Str(_) => Unexpected::Other("string"),
         Unexpected::Bytes(_) => Unexpected::Other("bytes"),

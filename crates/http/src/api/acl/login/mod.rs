@@ -1,9 +1,7 @@
 //! Logins with identities of other systems (`docs/spec/http-api.md §7.9`).
 //!
-//! [`token`] checks JSON Web Tokens, [`bindings`] is what the binding rules give for the claims of one. These are pure:
-//! the time is a parameter. [`provider`] asks identity providers for their keys, by [`fetch`]; [`keys`] reads them.
-//! [`oidc`] is the login of a user with a browser, [`assertion`] proves to a provider who the server is, and [`pending`]
-//! remembers logins between their two requests. The leader answers all of these: the state of logins is in its memory.
+//! [`identity_providers`](crate::identity_providers) checks the tokens of a login, [`bindings`] is what the binding
+//! rules give for the claims of one. The leader answers all requests: the state of logins is in its memory.
 
 mod bindings;
 mod check;
@@ -12,21 +10,20 @@ use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::access::audited::{Audited, NamesObjects};
 use crate::api::acl::{enabled, with_secret};
 use crate::error::Error;
 use crate::identity_providers::keys::VerifyingKeys;
 use crate::identity_providers::oidc::OidcError;
-use crate::identity_providers::pending::{PendingLogin, PendingLogins};
-use crate::identity_providers::provider::{ProviderError, Providers, Source};
+use crate::identity_providers::pending::PendingLogin;
+use crate::identity_providers::provider::{ProviderError, Source};
 use crate::identity_providers::token::{Refused, check_id_token, verified};
-use crate::identity_providers::{assertion, oidc, provider};
-use crate::request::response::Response;
-use crate::request::routed_request::Request;
-use crate::routes::route::Outcome;
+use crate::identity_providers::{Logins, assertion, oidc, provider};
+use crate::request::Request;
+use crate::request::response::{Outcome, Response};
 use bindings::{Identity, bindings};
 pub(super) use check::check_config;
 use encamp_host::{ids, threads};
@@ -41,13 +38,6 @@ use subtle::ConstantTimeEq;
 const LONGEST: usize = 64 << 10;
 /// The longest nonce of a client, in bytes.
 const LONGEST_NONCE: usize = 256;
-
-/// What an agent keeps for logins: the keys of providers, and logins of users that have begun.
-#[derive(Debug, Default)]
-pub(crate) struct Logins {
-    providers: Providers,
-    pending: Mutex<PendingLogins>,
-}
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
@@ -286,13 +276,22 @@ async fn finish(request: &Request, method: &AclAuthMethod, claims: &Value) -> Ou
     }
     let token = bindings(&snapshot, method, &identity)?;
     let (token, index) = tokens::upsert(server, token).await?;
-    request.concerns("token", &token.accessor_id);
+    request.audit(&*token);
     Ok(with_secret(&token)?.index(index))
+}
+
+/// The auth method that a body names.
+struct NamedMethod<'a>(&'a str);
+
+impl NamesObjects for NamedMethod<'_> {
+    fn name_of(&self, object: Audited) -> Option<&str> {
+        (object == Audited::AuthMethod).then_some(self.0)
+    }
 }
 
 /// The method of a login, as this server knows it once it is ready.
 async fn method_of(request: &Request, name: &str, kind: &AuthMethodType) -> Result<Arc<AclAuthMethod>, Error> {
-    request.concerns("auth_method", name);
+    request.audit(&NamedMethod(name));
     enabled(request)?;
     let server = request.server()?;
     server.wait_ready().await?;

@@ -1,57 +1,27 @@
 //! Permissions of callers on agents without a server: a server says what a token may do (`GET /v1/acl/access`,
 //! `docs/spec/http-api.md §5.16`), and the answer is kept for a short time.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::Request;
-use parking_lot::Mutex;
 use sha2::{Digest, Sha256};
-use tokio::time::Instant;
 
 use crate::agent::state::AppState;
 use encamp_acl::Acl;
 use encamp_model::responses::AclAccess;
 use encamp_server::acl::{Access, Caller, Denied};
 
-/// How long an answer is valid: a revoked token is refused this soon.
-const VALID: Duration = Duration::from_millis(400);
-/// The number of answers that are kept.
-const KEPT: usize = 4096;
 /// The longest answer.
 const LONGEST: usize = 8 << 20;
 /// How long a server may take.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// When a caller was resolved, and as what.
-type Answered = (Instant, Result<Access, Denied>);
-
-/// The latest answers, by a hash of the token.
-#[derive(Debug, Default)]
-pub(crate) struct Answers(Mutex<HashMap<[u8; 32], Answered>>);
-
-impl Answers {
-    fn get(&self, key: &[u8; 32]) -> Option<Result<Access, Denied>> {
-        self.0.lock().get(key).filter(|(at, _)| at.elapsed() < VALID).map(|(_, answer)| answer.clone())
-    }
-
-    fn put(&self, key: [u8; 32], answer: Result<Access, Denied>) {
-        let mut answers = self.0.lock();
-        if answers.len() >= KEPT {
-            answers.retain(|_, (at, _)| at.elapsed() < VALID);
-        }
-        if answers.len() < KEPT {
-            answers.insert(key, (Instant::now(), answer));
-        }
-    }
-}
-
 /// Has a server say what a token may do. Where no server can be asked, nothing is allowed.
 pub(crate) async fn resolve(app: &AppState, token: &str) -> Result<Access, Denied> {
     let key: [u8; 32] = Sha256::digest(token.as_bytes()).into();
-    if let Some(answer) = app.remote_answers().get(&key) {
+    if let Some(answer) = app.remote_permissions().get(&key) {
         return answer;
     }
     let asked = tokio::time::timeout(PATIENCE, ask(app, token)).await;
@@ -60,7 +30,7 @@ pub(crate) async fn resolve(app: &AppState, token: &str) -> Result<Access, Denie
         // Not kept: the next request tries again.
         Ok(None) | Err(_) => return Err(Denied::Unreachable),
     };
-    app.remote_answers().put(key, answer.clone());
+    app.remote_permissions().put(key, answer.clone());
     answer
 }
 
@@ -77,7 +47,7 @@ async fn ask(app: &AppState, token: &str) -> Option<Result<Access, Denied>> {
         _ => return None,
     }
     let body = axum::body::to_bytes(response.into_body(), LONGEST).await.ok()?;
-    let told: AclAccess = serde_json::from_slice(&body).ok()?;
-    let acl = Arc::new(Acl::of_answer(&told));
-    Some(Ok(Access::new(Caller::Remote { name: told.caller }, acl)))
+    let answer: AclAccess = serde_json::from_slice(&body).ok()?;
+    let acl = Arc::new(Acl::of_answer(&answer));
+    Some(Ok(Access::new(Caller::Remote { name: answer.caller }, acl)))
 }

@@ -1,0 +1,57 @@
+//! Routes: the node agent: figures, metadata, files (`docs/spec/http-api.md §5.5`).
+
+use super::rights::*;
+use super::row::*;
+use crate::api::{client, fs};
+
+/// The routes of a prefix are in the order in which their patterns are tried.
+#[rustfmt::skip]
+pub(super) static ROUTES: &[Route] = &[
+    Route { methods: ANY, path: At("/v1/client/stats"), handler: handler!(client::stats), answered_by: NODE,
+        permission: AtOnce(NODE_READ), audited: &[], metric: NotCounted },
+    Route { methods: ANY, path: At("/v1/client/gc"), handler: handler!(client::gc), answered_by: NODE,
+        permission: AtOnce(NODE_WRITE), audited: &[], metric: NotCounted },
+    Route { methods: GET, path: At("/v1/client/metadata"), handler: handler!(client::metadata), answered_by: NODE,
+        permission: AtOnce(NODE_READ), audited: &[], metric: NotCounted },
+    Route { methods: POST, path: At("/v1/client/metadata"), handler: handler!(client::set_metadata), answered_by: NODE,
+        permission: AtOnce(NODE_WRITE), audited: &[], metric: NotCounted },
+    Route { methods: GET, path: At("/v1/client/identity"), handler: handler!(client::identity), answered_by: NODE,
+        permission: AtOnce(NODE_READ), audited: &[], metric: NotCounted },
+    Route { methods: WRITE, path: At("/v1/client/identity/renew"),
+        handler: handler!(client::identity_renew), answered_by: NODE,
+        permission: AtOnce(NODE_WRITE), audited: &[], metric: NotCounted },
+    Route { methods: ANY, path: Below("/v1/client/fs/", "ls"), handler: handler!(fs::list), answered_by: ALLOC_NODE,
+        permission: ByHandler(READ_FS), audited: &[], metric: NotCounted },
+    Route { methods: ANY, path: Below("/v1/client/fs/", "ls/{*id}"),
+        handler: handler!(fs::list), answered_by: ALLOC_NODE,
+        permission: ByHandler(READ_FS), audited: &[], metric: NotCounted },
+    Route { methods: ANY, path: Below("/v1/client/fs/", "stat"), handler: handler!(fs::stat), answered_by: ALLOC_NODE,
+        permission: ByHandler(READ_FS), audited: &[], metric: NotCounted },
+    Route { methods: ANY, path: Below("/v1/client/fs/", "stat/{*id}"),
+        handler: handler!(fs::stat), answered_by: ALLOC_NODE,
+        permission: ByHandler(READ_FS), audited: &[], metric: NotCounted },
+    Route { methods: ANY, path: Below("/v1/client/fs/", "stream"),
+        handler: handler!(fs::follow), answered_by: ALLOC_NODE,
+        permission: ByHandler(READ_FS), audited: &[], metric: NotCounted },
+    Route { methods: ANY, path: Below("/v1/client/fs/", "stream/{*id}"),
+        handler: handler!(fs::follow), answered_by: ALLOC_NODE,
+        permission: ByHandler(READ_FS), audited: &[], metric: NotCounted },
+    Route { methods: ANY, path: Below("/v1/client/fs/", "logs"), handler: handler!(fs::logs), answered_by: ALLOC_NODE,
+        permission: ByHandler(READ_LOGS), audited: &[], metric: NotCounted },
+    Route { methods: ANY, path: Below("/v1/client/fs/", "logs/{*id}"),
+        handler: handler!(fs::logs), answered_by: ALLOC_NODE,
+        permission: ByHandler(READ_LOGS), audited: &[], metric: NotCounted },
+    Route { methods: ANY, path: Below("/v1/client/fs/", "cat"), handler: handler!(fs::cat), answered_by: ALLOC_NODE,
+        permission: ByHandler(READ_FS), audited: &[], metric: NotCounted },
+    Route { methods: ANY, path: Below("/v1/client/fs/", "cat/{*id}"),
+        handler: handler!(fs::cat), answered_by: ALLOC_NODE,
+        permission: ByHandler(READ_FS), audited: &[], metric: NotCounted },
+    Route { methods: ANY, path: Below("/v1/client/fs/", "readat"),
+        handler: handler!(fs::read_at), answered_by: ALLOC_NODE,
+        permission: ByHandler(READ_FS), audited: &[], metric: NotCounted },
+    Route { methods: ANY, path: Below("/v1/client/fs/", "readat/{*id}"),
+        handler: handler!(fs::read_at), answered_by: ALLOC_NODE,
+        permission: ByHandler(READ_FS), audited: &[], metric: NotCounted },
+    Route { methods: ANY, path: Below("/v1/client/fs/", "{*path}"), handler: handler!(fs::nothing), answered_by: AGENT,
+        permission: ANONYMOUS, audited: &[], metric: NotCounted },
+];
