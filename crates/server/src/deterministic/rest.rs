@@ -104,7 +104,7 @@ fn check(cluster: &Cluster) -> Verdict {
     same_everywhere(cluster)?;
     let store = leader.snapshot();
     let state = store.state();
-    let (acknowledged, index) = (cluster.sim.watch.acknowledged(), leader.store().applied_index());
+    let (acknowledged, index) = (cluster.sim.watch.highest_acknowledged(), leader.store().applied_index());
     if acknowledged > index {
         return Err(violation!("a write was acknowledged at index {acknowledged}, but the highest index is {index}"));
     }

@@ -133,7 +133,7 @@ impl Watch {
     }
 
     /// The highest acknowledged index.
-    pub(crate) fn acknowledged(&self) -> u64 {
+    pub(crate) fn highest_acknowledged(&self) -> u64 {
         self.lock().acknowledged
     }
 
