@@ -199,7 +199,7 @@ impl JobDemand {
         }
     }
 
-    /// The lost allocations of groups that find no node.
+    /// The lost allocations of groups that cannot be placed.
     fn stuck_of(&self, lost: &BTreeMap<String, OnNode>) -> i64 {
         let stuck = |name: &String| self.groups.get(name).is_some_and(|g| g.stuck);
         lost.iter().filter(|(name, _)| stuck(name)).map(|(_, on_node)| on_node.lost).sum()
@@ -218,7 +218,7 @@ impl JobDemand {
     }
 
     /// Whether a placement of one of these groups may find no room without evictions once so many nodes have given theirs
-    /// to others. The lost node is none of those that have room. Groups that find no node are not asked about.
+    /// to others. The lost node is none of those that have room. Groups that cannot be placed are not asked about.
     fn is_crowded(&self, lost: &BTreeMap<String, OnNode>, taken: i64) -> bool {
         let needed = usize::try_from(taken.saturating_add(1)).unwrap_or(usize::MAX);
         // Others than settled jobs place allocations of groups that lost nothing, too.

@@ -584,8 +584,8 @@ pub(crate) fn stable(state: &State, job: &Job, a: &Allocation) -> bool {
         && state.node(&a.node_id).is_some_and(|n| ready(n))
 }
 
-/// The work that an evaluation of a job finds, and the groups that find no node: it is made and processed, and nothing of
-/// it is carried out. Rollouts go on by rules of their own when something is lost.
+/// The work that an evaluation of a job finds, and the groups that cannot be placed: the evaluation is processed, and
+/// nothing of it is carried out. Rollouts go on by rules of their own when something is lost.
 fn activity(scene: &Scene, job: &Arc<Job>) -> (Activity, BTreeSet<String>) {
     let (state, now) = (scene.state, scene.now);
     let deployment = state.latest_deployment(&job.namespace, &job.id);

@@ -43,7 +43,7 @@ pub(crate) struct Known {
     pub waiting: Option<Arc<BTreeSet<JobKey>>>,
     /// When to end although something is left to be done, and the order of candidates.
     pub limits: Limits,
-    /// Evaluations that surely find no node are left out; metrics of what is unplaced may be those of an earlier one.
+    /// Evaluations that surely place nothing are left out; metrics of what is unplaced may be those of an earlier one.
     pub leaves_out_futile: bool,
 }
 

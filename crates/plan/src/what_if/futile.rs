@@ -1,4 +1,4 @@
-//! Evaluations that find no node for what their job lacks and do nothing else. In a full cluster most evaluations are such,
+//! Evaluations that place nothing of what their job lacks and do nothing else. In a full cluster most evaluations are such,
 //! and each time something is stopped anywhere they are made again. One that was made is not made again as long as no
 //! node on which something was stopped since then has room for what it lacks.
 
