@@ -1,6 +1,6 @@
 //! `printf`.
 
-use super::{PLAIN, Text, Verb, show};
+use super::{PLAIN, Text, Verb, show, show_with_type};
 use crate::error::Failure;
 use crate::value::Value;
 
@@ -119,13 +119,7 @@ impl Args<'_> {
             if n > 0 {
                 out.push(", ")?;
             }
-            if value.is_nil() {
-                out.push("<nil>")?;
-            } else {
-                out.push(value.type_name())?;
-                out.push("=")?;
-                show(value, &PLAIN, out)?;
-            }
+            show_with_type(value, out)?;
         }
         out.push(")")
     }

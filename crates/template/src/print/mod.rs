@@ -126,14 +126,18 @@ fn pad(text: &str, verb: &Verb, out: &mut Text) -> Result<(), Failure> {
 
 fn wrong(value: &Value, verb: &Verb, out: &mut Text) -> Result<(), Failure> {
     out.push(&format!("%!{}(", verb.letter))?;
-    if value.is_nil() {
-        out.push("<nil>")?;
-    } else {
-        out.push(value.type_name())?;
-        out.push("=")?;
-        show(value, &PLAIN, out)?;
-    }
+    show_with_type(value, out)?;
     out.push(")")
+}
+
+/// A value that a format does not fit, as `type=value`.
+fn show_with_type(value: &Value, out: &mut Text) -> Result<(), Failure> {
+    if value.is_nil() {
+        return out.push("<nil>");
+    }
+    out.push(value.type_name())?;
+    out.push("=")?;
+    show(value, &PLAIN, out)
 }
 
 fn show(value: &Value, verb: &Verb, out: &mut Text) -> Result<(), Failure> {
