@@ -11,8 +11,8 @@ use rustls::pki_types::PrivateKeyDer;
 use crate::answers::mistakes::answering;
 use crate::program::{Folder, run_in, run_with};
 use crate::server::{Response, Server};
-use crate::terminal::encamp;
 use crate::terminal::screen::Size;
+use crate::terminal::{encamp, encamp_with};
 
 const TALL: Size = Size { columns: 100, rows: 70 };
 const NARROW: Size = Size { columns: 80, rows: 70 };
@@ -58,15 +58,21 @@ const COMMANDS: &[(&[&str], bool)] = &[
 /// Runs all commands against the address, on a terminal and through a pipe. Those whose error names the problem come
 /// with what to do; reading a whole cluster has advice of its own about tokens.
 fn advised(address: &str, problem: &str, wanted: &str) {
+    advised_with(&[], address, problem, wanted);
+}
+
+/// The same, with these environment variables.
+fn advised_with(env: &[(&str, &str)], address: &str, problem: &str, wanted: &str) {
     let folder = demo("people-advice");
+    let on_terminal = [&[("TERM", "xterm-256color")], env].concat();
     let mut met = 0;
     for (args, _) in COMMANDS {
-        let piped = run_with(folder.path(), args, &[("NOMAD_ADDR", address)], None);
+        let piped = run_with(folder.path(), args, &[&[("NOMAD_ADDR", address)], env].concat(), None);
         if !piped.stderr.contains(problem) {
             continue;
         }
         met += 1;
-        let ended = encamp(TALL, &folder, address, args).ends();
+        let ended = encamp_with(TALL, &folder, address, &on_terminal, args).ends();
         let text = ended.contents.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(text.contains(wanted), "{args:?}:\n{}", ended.contents);
         assert!(!piped.stderr.contains(wanted), "{args:?}: {piped:?}");
@@ -103,7 +109,18 @@ fn certificates_that_are_not_accepted_come_with_what_to_do() {
         .with_single_cert(vec![certificate.der().clone()], PrivateKeyDer::try_from(key.serialize_der()).unwrap())
         .unwrap();
     let server = Server::with_tls(Arc::new(config), |_| Response::text(404, "gone"));
-    advised(&server.address, "invalid peer certificate", "The certificate of the agent is not accepted.");
+    // Other authorities than those of this machine, which may have none.
+    let other = CertificateParams::new(["authority".to_string()]).unwrap().self_signed(&key).unwrap();
+    let folder = Folder::new("people-authorities");
+    for (name, authorities, problem) in [
+        ("other.pem", other.pem(), "invalid peer certificate"),
+        ("none.pem", String::new(), "no certificate authorities are installed on this machine"),
+    ] {
+        folder.file(name, authorities);
+        let path = folder.path().join(name).display().to_string();
+        let advice = "The certificate of the agent is not accepted.";
+        advised_with(&[("SSL_CERT_FILE", &path)], &server.address, problem, advice);
+    }
 }
 
 #[test]
