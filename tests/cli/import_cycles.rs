@@ -45,7 +45,7 @@ struct Module {
 
 type Modules = BTreeMap<ItemPath, Module>;
 /// The names by which files import others: from, to, names.
-type Imports = BTreeMap<(String, String), BTreeSet<String>>;
+pub type Imports = BTreeMap<(String, String), BTreeSet<String>>;
 
 static TOKEN: LazyLock<Regex> = LazyLock::new(|| pattern(r"\w+|::|[{},*]"));
 /// A brace, or the name that an item defines.
@@ -308,7 +308,8 @@ fn report(imports: &Imports) -> Vec<String> {
     cycles(imports).into_iter().filter(long).map(text).collect()
 }
 
-fn imports_of_sources(source: &dyn Fn(&str) -> Option<String>) -> Imports {
+/// The imports between the files of a crate; `source` gives the text of a file, if there is one.
+pub fn imports_of_sources(source: &dyn Fn(&str) -> Option<String>) -> Imports {
     let mut modules = Modules::new();
     read_module(ItemPath::new(), "lib.rs", source, &mut modules);
     imports_of(&modules)

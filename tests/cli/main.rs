@@ -32,6 +32,7 @@ mod gc;
 mod generated;
 mod hostile_jobs;
 mod import_cycles;
+mod import_layers;
 mod job_action;
 mod job_changes;
 mod job_convert;

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use encamp_model::*;
 use encamp_ops::*;
+use encamp_server::fsm::node_evals::cluster_event;
 use encamp_server::jobs::rollout;
-use encamp_server::nodes::node_evals::{
-    HEARTBEAT_MISSED, cluster_event, decide_status, missed_heartbeat_status, report_evals,
-};
+use encamp_server::nodes::report_evals::report_evals;
+use encamp_server::nodes::status_decision::{HEARTBEAT_MISSED, decide_status, missed_heartbeat_status};
 
 use super::cluster;
 use super::world::World;

@@ -6,10 +6,10 @@ use encamp_model::*;
 use encamp_ops::Operation;
 use encamp_scheduler::{Context, NodeOrder};
 use encamp_server::evals::broker::{Delivery, wait_index};
-use encamp_server::leadership::queues::PlanAnswer;
 use encamp_server::pipeline::applier;
-use encamp_server::pipeline::error::PipelineError;
 use encamp_server::pipeline::planner::{PlannerBackend, WorkerPlanner};
+use encamp_server::queues::PlanAnswer;
+use encamp_server::queues::pipeline_error::PipelineError;
 use encamp_state::StoreSnapshot;
 
 use super::events;

@@ -13,10 +13,9 @@ use encamp_host::ids;
 use encamp_jobspec::admission::ServerContext;
 use encamp_model::{JobType, PreemptionConfig, SchedulerConfiguration};
 use encamp_raft::ServerId;
-use encamp_server::nodes::heartbeat::HeartbeatSettings;
-use encamp_server::pipeline::rejection::RejectionSettings;
 use encamp_server::settings::{
-    AclSettings, Enforcement, GcSettings, IntroductionSettings, SearchSettings, Settings, default_scheduler_config,
+    AclSettings, Enforcement, GcSettings, HeartbeatSettings, IntroductionSettings, RejectionSettings, SearchSettings,
+    Settings, default_scheduler_config,
 };
 
 fn nanos(d: Duration) -> i64 {

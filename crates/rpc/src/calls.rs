@@ -17,7 +17,7 @@ use encamp_model::{
 };
 use encamp_raft::{Answer, Message, ServerId};
 use encamp_server::Error;
-use encamp_server::pipeline::worker_calls::{Outcome, WorkerCall};
+use encamp_server::other_agents::worker_calls::{Outcome, WorkerCall};
 
 /// Types of calls. `@one` makes one: fields that are not sent, members of [`Call`] beside the usual ones, then the
 /// call.

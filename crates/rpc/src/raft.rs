@@ -11,8 +11,8 @@ use super::service::{Answers, Service};
 use super::wire::CallError;
 use encamp_raft::{Answer, Message, Peer, Pending, ServerId, Transport, TransportError};
 use encamp_server::Error;
-use encamp_server::other_servers::OtherServers;
-use encamp_server::pipeline::worker_calls::{Outcome, WorkerCall};
+use encamp_server::other_agents::servers::OtherServers;
+use encamp_server::other_agents::worker_calls::{Outcome, WorkerCall};
 
 impl Answers<Envelope> for Service {
     async fn carry_out(&self, call: Envelope) -> Result<Answer, Error> {

@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use tokio::runtime::Handle;
 
-use crate::csi::calls::Calls;
 use crate::error::Error;
-use crate::leadership::queues::Queues;
-use crate::other_servers::OtherServers;
+use crate::other_agents::csi_plugins::Calls;
+use crate::other_agents::servers::OtherServers;
+use crate::queues::Queues;
 use crate::server_state::ServerState;
 use encamp_host::threads;
 use encamp_host::watch_value;

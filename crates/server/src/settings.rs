@@ -3,10 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::nodes::heartbeat::HeartbeatSettings;
-use crate::pipeline::rejection::RejectionSettings;
 use encamp_jobspec::admission::ServerContext;
-use encamp_model::{HOUR, JobType, MINUTE, PreemptionConfig, SchedulerAlgorithm, SchedulerConfiguration};
+use encamp_model::{HOUR, JobType, MINUTE, PreemptionConfig, SECOND, SchedulerAlgorithm, SchedulerConfiguration};
 
 /// All schedulers that a worker can run, by the types of their jobs.
 pub const SCHEDULERS: &[JobType] = JobType::ALL;
@@ -124,6 +122,81 @@ pub struct SearchSettings {
 impl Default for SearchSettings {
     fn default() -> Self {
         SearchSettings { fuzzy_enabled: true, limit_query: 20, limit_results: 100, min_term_length: 2 }
+    }
+}
+
+/// The heartbeat settings of the servers.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct HeartbeatSettings {
+    /// Maximum number of heartbeats per second of all nodes together (`max_heartbeats_per_second`).
+    pub max_per_second: f64,
+    /// The shortest TTL of a node (`min_heartbeat_ttl`).
+    pub min_ttl: i64,
+    /// The grace period in addition to the TTL (`heartbeat_grace`).
+    pub grace: i64,
+    /// The TTL of all nodes after a leader election (`failover_heartbeat_ttl`).
+    pub failover_ttl: i64,
+}
+
+impl Default for HeartbeatSettings {
+    fn default() -> HeartbeatSettings {
+        HeartbeatSettings { max_per_second: 50.0, min_ttl: 10 * SECOND, grace: 10 * SECOND, failover_ttl: 300 * SECOND }
+    }
+}
+
+impl HeartbeatSettings {
+    /// The TTL for a node when `timers` nodes have one: the base TTL plus up to 100% random jitter.
+    pub fn ttl(&self, timers: usize, random: u64) -> i64 {
+        let spread = timers as f64 / self.max_per_second;
+        // Too large for nanoseconds, or not a number: the conversion gives the nearest possible.
+        let base = if spread.is_finite() { (spread * SECOND as f64) as i64 } else { 0 };
+        let base = base.max(self.min_ttl).max(0);
+        let extra = random.checked_rem(base.unsigned_abs()).unwrap_or(0);
+        base.saturating_add_unsigned(extra)
+    }
+}
+
+/// The `plan_rejection_tracker` block of the configuration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RejectionSettings {
+    /// Whether rejections are tracked.
+    pub enabled: bool,
+    /// The number of rejections within the window from which on a node becomes ineligible.
+    pub node_threshold: usize,
+    /// How long a rejection counts, in nanoseconds.
+    pub node_window: i64,
+}
+
+impl Default for RejectionSettings {
+    fn default() -> RejectionSettings {
+        RejectionSettings { enabled: false, node_threshold: 100, node_window: 5 * MINUTE }
+    }
+}
+
+/// A value of the `plan_rejection_tracker` block is invalid.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidRejectionSettings {
+    /// The threshold is 0.
+    #[error("plan_rejection_tracker: node_threshold must be greater than 0")]
+    NodeThreshold,
+    /// The window is empty.
+    #[error("plan_rejection_tracker: node_window must be greater than 0")]
+    NodeWindow,
+}
+
+impl RejectionSettings {
+    /// Validates the threshold and the window.
+    ///
+    /// # Errors
+    /// See [`InvalidRejectionSettings`].
+    pub fn check(&self) -> Result<(), InvalidRejectionSettings> {
+        if self.node_threshold == 0 {
+            return Err(InvalidRejectionSettings::NodeThreshold);
+        }
+        if self.node_window <= 0 {
+            return Err(InvalidRejectionSettings::NodeWindow);
+        }
+        Ok(())
     }
 }
 

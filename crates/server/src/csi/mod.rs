@@ -1,8 +1,8 @@
 //! What servers ask the CSI plugins of nodes to do (`docs/spec/client.md §24.2`).
 //!
-//! - `calls`: what a server needs for that. [`release`]: the steps that free a claim. [`watcher`]: on the leader, frees the claims of allocations that ended.
+//! - [`release`]: the steps that free a claim. [`watcher`]: on the leader, frees the claims of allocations that ended.
+//! - How plugins are asked: [`csi_plugins`](crate::other_agents::csi_plugins).
 
-pub(crate) mod calls;
 pub mod release;
 #[cfg(test)]
 mod tests;
@@ -14,7 +14,7 @@ use crate::leading::Leading;
 use encamp_model::*;
 use encamp_state::State;
 
-pub use calls::{AskError, Nodes};
+pub use crate::other_agents::csi_plugins::{AskError, Nodes};
 
 /// The longest wait for a plugin. Nodes wait a little longer for a claim.
 const LONGEST_CALL: Duration = Duration::from_secs(280);

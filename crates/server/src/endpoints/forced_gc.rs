@@ -7,9 +7,9 @@ use std::time::Duration;
 use crate::Server;
 use crate::error::{Error, ErrorKind};
 use crate::evals::broker::QueueName;
-use crate::leadership::gc::core_job::{CoreJob, core_eval};
-use crate::leadership::gc::runs::Ended;
+use crate::evals::core_job::{CoreJob, core_eval};
 use crate::leading::Leading;
+use crate::queues::gc_runs::Ended;
 use encamp_model::gc::GcReport;
 use encamp_model::{JobType, format_duration};
 

@@ -2,8 +2,8 @@
 //! `docs/spec/garbage-collection.md §11`).
 
 use crate::error::Error;
+use crate::evals::core_job::CoreJob;
 use crate::keyring::new_key;
-use crate::leadership::gc::core_job::CoreJob;
 use crate::leadership::gc::keys::in_use;
 use crate::leadership::gc::triggers::enqueue;
 use crate::leading::Leading;

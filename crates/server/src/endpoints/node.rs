@@ -4,9 +4,9 @@
 use std::sync::Arc;
 
 use crate::error::Error;
+use crate::fsm::node_evals::{IDENTITY_REVOKED, cluster_event};
 use crate::leading::Leading;
 use crate::nodes::node_answer::NodeAnswer;
-use crate::nodes::node_evals::{IDENTITY_REVOKED, cluster_event};
 use crate::nodes::node_status;
 use crate::server_state::ServerState;
 use encamp_host::ids;

@@ -20,6 +20,7 @@ mod keyring;
 mod limits;
 pub(crate) mod node;
 mod node_change;
+pub mod node_evals;
 mod plan;
 mod purge;
 mod status;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::txn::{Change, Txn, Unblock};
 use super::{csi_plugin, volume};
-use crate::nodes::node_evals::{IDENTITY_REVOKED, cluster_event};
+use crate::fsm::node_evals::{IDENTITY_REVOKED, cluster_event};
 use encamp_model::*;
 use encamp_ops::{DrainUpdate, NodeDrain, NodeRegister, NodeRevoke, NodeStatusChange, Refusal};
 use encamp_state::store::revocations::secret_hash;

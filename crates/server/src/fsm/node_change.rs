@@ -9,7 +9,7 @@ use rustc_hash::FxHashSet;
 
 use super::txn::Txn;
 use super::{Limits, eval, run};
-use crate::nodes::node_evals::{node_evals, registration_makes_evals, system_jobs, transition_makes_evals};
+use crate::fsm::node_evals::{node_evals, registration_makes_evals, system_jobs, transition_makes_evals};
 use encamp_model::random::Random;
 use encamp_model::{Evaluation, Node, NodeEligibility};
 use encamp_ops::{NodeChange, Operation, Refusal, Reply};

@@ -1,7 +1,7 @@
 //! Revoked identities of nodes: what was under way, and the bound of the table (`docs/spec/server.md §9.8`).
 
 use super::*;
-use crate::nodes::node_evals::cluster_event;
+use crate::fsm::node_evals::cluster_event;
 use encamp_model::*;
 use encamp_ops::*;
 

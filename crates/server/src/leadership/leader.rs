@@ -16,7 +16,7 @@ use crate::evals::reapers;
 use crate::keyring::new_key;
 use crate::leadership::gc::triggers::start_tickers;
 use crate::leading::Leading;
-use crate::nodes::heartbeat::expired::ExpiredNodes;
+use crate::nodes::expired_nodes::ExpiredNodes;
 use crate::nodes::node_status;
 use crate::pipeline::workers::Workers;
 use encamp_host::ids;

@@ -1,7 +1,6 @@
 //! The leader's duties besides scheduling, and cluster membership.
 //!
-//! - [`leader`]: establishing and revoking leadership. [`queues`]: the leader's in-memory state, with locks and
-//!   wake-ups.
+//! - [`leader`]: establishing and revoking leadership.
 //! - [`loops`], [`gc`], [`metrics`]: the leader's background tasks.
 //! - [`peers`]: the known servers, and the Raft peers among them.
 
@@ -10,4 +9,3 @@ pub mod leader;
 pub mod loops;
 pub mod metrics;
 pub mod peers;
-pub mod queues;

@@ -9,7 +9,7 @@ use tokio::sync::oneshot;
 
 use crate::error::Error;
 use crate::leading::Leading;
-use crate::nodes::node_evals::report_evals;
+use crate::nodes::report_evals::report_evals;
 use encamp_host::ids;
 use encamp_model::Allocation;
 use encamp_ops::Operation;

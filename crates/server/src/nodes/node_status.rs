@@ -5,8 +5,9 @@ use std::sync::Arc;
 use futures_util::future::join_all;
 
 use crate::error::Error;
+use crate::fsm::node_evals::{cluster_event, node_evals, system_jobs};
 use crate::leading::Leading;
-use crate::nodes::node_evals::{HEARTBEAT_MISSED, cluster_event, missed_heartbeat_status, node_evals, system_jobs};
+use crate::nodes::status_decision::{HEARTBEAT_MISSED, missed_heartbeat_status};
 use encamp_host::ids;
 use encamp_model::*;
 use encamp_ops::{NodeChange, NodeStatusChange, Operation, Reply};

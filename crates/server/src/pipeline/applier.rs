@@ -9,11 +9,11 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use crate::fsm;
 use crate::keyring::KEY_WAIT;
-use crate::leadership::queues::{PendingPlan, PlanAnswer};
 use crate::leading::Leading;
-use crate::pipeline::error::PipelineError;
-use crate::pipeline::plan_codec;
+use crate::other_agents::plan_codec;
 use crate::pipeline::rejection::{self, RejectionTracker};
+use crate::queues::pipeline_error::PipelineError;
+use crate::queues::{PendingPlan, PlanAnswer};
 use encamp_host::ids;
 use encamp_host::threads::{self, Instant};
 use encamp_model::*;

@@ -7,11 +7,11 @@ use tokio::sync::mpsc;
 
 use crate::error::{Error, ErrorKind};
 use crate::evals::broker::{BrokerError, Delivery, wait_index};
-use crate::leadership::queues::{PendingPlan, PlanAnswer, Queues};
 use crate::leading::Leading;
-use crate::pipeline::error::PipelineError;
-use crate::pipeline::plan_codec::{self, Verdict, attach_job};
-use crate::pipeline::worker_calls::{Outcome, Taken, WorkerCall};
+use crate::other_agents::plan_codec::{self, Verdict, attach_job};
+use crate::other_agents::worker_calls::{Outcome, Taken, WorkerCall};
+use crate::queues::pipeline_error::PipelineError;
+use crate::queues::{PendingPlan, PlanAnswer, Queues};
 use encamp_host::ids;
 use encamp_host::threads::{self, Instant, NoMessage};
 use encamp_model::*;
@@ -150,7 +150,7 @@ async fn once(server: &Leading, call: &WorkerCall) -> Result<Outcome, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::nodes::heartbeat::HeartbeatSettings;
+    use crate::settings::HeartbeatSettings;
 
     #[tokio::test]
     async fn a_cancelled_call_lets_its_evaluation_time_out() {

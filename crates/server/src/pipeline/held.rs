@@ -4,12 +4,12 @@
 use std::sync::Arc;
 
 use crate::evals::broker::{Delivery, Finished, wait_index};
-use crate::leadership::queues::PlanAnswer;
 use crate::leading::Leading;
+use crate::other_agents::plan_codec;
+use crate::other_agents::worker_calls::{Outcome, WorkerCall};
 use crate::pipeline::call_leader;
-use crate::pipeline::error::PipelineError;
-use crate::pipeline::plan_codec;
-use crate::pipeline::worker_calls::{Outcome, WorkerCall};
+use crate::queues::PlanAnswer;
+use crate::queues::pipeline_error::PipelineError;
 use crate::server_state::ServerState;
 use encamp_host::ids;
 use encamp_host::threads::Instant;

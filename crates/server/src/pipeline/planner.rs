@@ -2,9 +2,9 @@
 //! between a worker and its server. No I/O: the server is a [`PlannerBackend`].
 
 use crate::evals::reapers::modify_time;
-use crate::leadership::queues::PlanAnswer;
-use crate::pipeline::error::PipelineError;
-use crate::pipeline::plan_codec;
+use crate::other_agents::plan_codec;
+use crate::queues::PlanAnswer;
+use crate::queues::pipeline_error::PipelineError;
 use encamp_model::*;
 use encamp_scheduler::{PlanResult, Planner, SubmitError, plan_check};
 use encamp_state::StoreSnapshot;

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
+use crate::settings::RejectionSettings;
 use encamp_model::MINUTE;
 use encamp_model::token_bucket::TokenBucket;
 
@@ -16,23 +17,6 @@ pub(crate) const EVENT_SUBSYSTEM: &str = "Scheduler";
 /// Message of that event.
 pub(crate) const EVENT_MESSAGE: &str = "Node marked as ineligible for scheduling due to multiple plan rejections, see \
                                  plan_rejection_tracker in the configuration of the servers";
-
-/// The `plan_rejection_tracker` block of the configuration.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RejectionSettings {
-    /// Whether rejections are tracked.
-    pub enabled: bool,
-    /// The number of rejections within the window from which on a node becomes ineligible.
-    pub node_threshold: usize,
-    /// How long a rejection counts, in nanoseconds.
-    pub node_window: i64,
-}
-
-impl Default for RejectionSettings {
-    fn default() -> RejectionSettings {
-        RejectionSettings { enabled: false, node_threshold: 100, node_window: 5 * MINUTE }
-    }
-}
 
 #[derive(Debug, Default)]
 struct Rejections {
@@ -84,33 +68,6 @@ impl RejectionTracker {
     pub(crate) fn scores(&self, now: i64) -> impl Iterator<Item = (&str, usize)> {
         let start = now.saturating_sub(self.settings.node_window);
         self.nodes.iter().map(move |(id, r)| (id.as_str(), r.times.iter().filter(|t| **t >= start).count()))
-    }
-}
-
-/// A value of the `plan_rejection_tracker` block is invalid.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum InvalidRejectionSettings {
-    /// The threshold is 0.
-    #[error("plan_rejection_tracker: node_threshold must be greater than 0")]
-    NodeThreshold,
-    /// The window is empty.
-    #[error("plan_rejection_tracker: node_window must be greater than 0")]
-    NodeWindow,
-}
-
-impl RejectionSettings {
-    /// Validates the threshold and the window.
-    ///
-    /// # Errors
-    /// See [`InvalidRejectionSettings`].
-    pub fn check(&self) -> Result<(), InvalidRejectionSettings> {
-        if self.node_threshold == 0 {
-            return Err(InvalidRejectionSettings::NodeThreshold);
-        }
-        if self.node_window <= 0 {
-            return Err(InvalidRejectionSettings::NodeWindow);
-        }
-        Ok(())
     }
 }
 

@@ -10,14 +10,14 @@ use parking_lot::Mutex;
 
 use crate::evals::broker::Delivery;
 use crate::leadership::gc::run;
-use crate::leadership::gc::runs::Ended;
-use crate::leadership::queues::PlanAnswer;
 use crate::leading::Leading;
+use crate::other_agents::worker_calls::{Outcome, WorkerCall};
 use crate::pipeline::call_leader;
-use crate::pipeline::error::PipelineError;
 use crate::pipeline::held::{Held, Local, Remote, labels};
 use crate::pipeline::planner::{PlannerBackend, WorkerPlanner};
-use crate::pipeline::worker_calls::{Outcome, WorkerCall};
+use crate::queues::PlanAnswer;
+use crate::queues::gc_runs::Ended;
+use crate::queues::pipeline_error::PipelineError;
 use crate::server_state::ServerState;
 use encamp_host::ids;
 use encamp_host::threads::{self, Instant};

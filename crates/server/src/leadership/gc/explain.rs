@@ -1,8 +1,8 @@
 //! When one object is deleted, and what keeps it (`docs/spec/garbage-collection.md §19`).
 
-use super::core_job::CoreJob;
 use super::decide::View;
 use super::verdict::{Decision, Named};
+use crate::evals::core_job::CoreJob;
 use crate::settings::GcSettings;
 use encamp_model::gc::{GcExplained, GcExplanation, GcKind, GcObject, GcRef, GcRule, GcStep};
 use encamp_model::*;

@@ -1,13 +1,12 @@
 //! Garbage collection (`docs/spec/garbage-collection.md`): core evaluations, created periodically by the leader and run
 //! by workers.
 //!
-//! - [`core_job`]: the kinds of core evaluations. [`triggers`]: what starts a run. `run`: the run. [`runs`]: how runs
-//!   ended; [`forced_gc`](crate::endpoints::forced_gc) waits for a forced one and its report.
+//! - [`triggers`]: what starts a run of a [`CoreJob`](crate::evals::core_job::CoreJob). `run`: the run. A caller of
+//!   [`forced_gc`](crate::endpoints::forced_gc) waits for a forced one and its report.
 //! - [`rules`]: one function for each kind of objects says when they can be deleted, as a [`verdict`]. [`select`]: what a
 //!   run deletes. [`decide`], [`mod@plan`], [`mod@explain`]: what it would delete, and why.
 //! - [`keys`]: rotation and collection of root keys. `rekey`: re-encryption of variables after a rotation.
 
-pub mod core_job;
 pub mod decide;
 pub mod explain;
 pub mod keys;
@@ -15,7 +14,6 @@ pub mod plan;
 mod rekey;
 pub mod rules;
 pub(crate) mod run;
-pub mod runs;
 pub mod select;
 #[cfg(test)]
 mod tests;

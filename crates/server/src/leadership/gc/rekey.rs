@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::core_job::CoreJob;
 use super::keys::in_state;
 use super::triggers::enqueue;
 use crate::error::Error;
+use crate::evals::core_job::CoreJob;
 use crate::leading::Leading;
 use encamp_host::ids;
 use encamp_host::threads::Instant;

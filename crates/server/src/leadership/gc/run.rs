@@ -4,15 +4,15 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::core_job::CoreJob;
 use super::select::{self, Collected, CollectedJobs, JobKeys};
 use super::verdict::Thresholds;
 use super::{keys, rekey};
 use crate::error::{Error, ErrorKind};
 use crate::evals::broker::Delivery;
+use crate::evals::core_job::CoreJob;
 use crate::leading::Leading;
 use crate::nodes::node_status;
-use crate::pipeline::error::PipelineError;
+use crate::queues::pipeline_error::PipelineError;
 use encamp_host::ids;
 use encamp_model::gc::{GcCount, GcKind, GcReport};
 use encamp_model::*;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio::task::JoinSet;
 
-use super::core_job::{CoreJob, core_eval};
+use crate::evals::core_job::{CoreJob, core_eval};
 use crate::leading::Leading;
 use encamp_model::{SECOND, duration};
 

@@ -4,7 +4,7 @@
 use super::*;
 use crate::endpoints::forced_gc;
 use crate::evals::broker::{Delivery, QueueName};
-use crate::leadership::gc::core_job::core_eval;
+use crate::evals::core_job::core_eval;
 use crate::leadership::gc::decide::View;
 use crate::leadership::gc::run::run as run_core;
 use crate::leadership::gc::triggers::force;

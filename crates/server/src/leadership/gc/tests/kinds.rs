@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::*;
 use crate::evals::broker::Broker;
-use crate::leadership::gc::core_job::core_eval;
+use crate::evals::core_job::core_eval;
 use crate::leadership::gc::decide::View;
 use crate::leadership::gc::select::one_time_tokens;
 use crate::leadership::gc::verdict::FORCED;

@@ -8,11 +8,11 @@ mod properties;
 
 use std::sync::Arc;
 
-use super::core_job::{CoreJob, EVERY};
 use super::keys::{self, Step};
 use super::rules;
 use super::select::{self, Collected, JobKeys, batches};
 use super::verdict::{Age, Thresholds, is_due};
+use crate::evals::core_job::{CoreJob, EVERY};
 use crate::settings::{AclSettings, GcSettings};
 use encamp_model::gc::GcSetting;
 use encamp_model::*;

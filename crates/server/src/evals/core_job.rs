@@ -7,7 +7,7 @@ use encamp_model::{EvalStatus, EvalTrigger, Evaluation, JobType, MINUTE};
 /// Priority of core evaluations.
 const PRIORITY: i64 = 32767;
 /// Interval of the kinds without a configuration setting.
-pub(super) const EVERY: i64 = 5 * MINUTE;
+pub(crate) const EVERY: i64 = 5 * MINUTE;
 /// Interval of the kind that re-encrypts variables.
 const REKEY_EVERY: i64 = 10 * MINUTE;
 /// Interval of the kind that removes one-time tokens.
@@ -65,12 +65,12 @@ core_jobs! {
 
 impl CoreJob {
     /// The kind with a name.
-    pub(super) fn of_name(name: &str) -> Option<CoreJob> {
+    pub(crate) fn of_name(name: &str) -> Option<CoreJob> {
         Self::ALL.iter().copied().find(|kind| kind.name() == name)
     }
 
     /// The interval at which the leader runs the kind; `None`: it does not (`docs/spec/garbage-collection.md §2`).
-    pub(super) fn interval(self, gc: &GcSettings) -> Option<i64> {
+    pub(crate) fn interval(self, gc: &GcSettings) -> Option<i64> {
         match self {
             CoreJob::Evals
             | CoreJob::Deployments

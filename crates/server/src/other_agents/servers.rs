@@ -3,7 +3,7 @@
 use futures_util::future::BoxFuture;
 
 use crate::error::Error;
-use crate::pipeline::worker_calls::{Outcome, WorkerCall};
+use crate::other_agents::worker_calls::{Outcome, WorkerCall};
 use encamp_raft::{NoTransport, Peer, ServerId, TransportError};
 
 /// Calls to other servers.

@@ -31,7 +31,7 @@ pub enum AskError {
 
 impl AskError {
     /// Whether nothing was done on this node, and another one can be asked.
-    pub(super) fn elsewhere(&self) -> bool {
+    pub(crate) fn elsewhere(&self) -> bool {
         match self {
             AskError::NoPath => true,
             AskError::Plugin(e) => e.kind == CsiErrorKind::NoPlugin,
@@ -86,7 +86,7 @@ impl Calls {
     }
 
     /// How nodes are asked; `None` as long as it is not set.
-    pub(super) fn nodes(&self) -> Option<Arc<dyn Nodes>> {
+    pub(crate) fn nodes(&self) -> Option<Arc<dyn Nodes>> {
         self.nodes.get().cloned()
     }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use super::*;
+use encamp_model::SECOND;
 
 fn with_timers(n: usize) -> Heartbeats {
     let mut h = Heartbeats::new(HeartbeatSettings::default());

@@ -1,48 +1,16 @@
 //! Heartbeats: every node has a timer that fires unless the node sends heartbeats (`docs/spec/server.md §9.1, §9.2`).
 //!
 //! - This file: [`Heartbeats`], the expiry of nodes. Times are Unix nanoseconds, durations nanoseconds.
-//! - `wheel`: the timers. [`expired`]: batches of nodes that expire together.
+//! - `wheel`: the timers.
 
-pub(crate) mod expired;
 mod wheel;
 
 #[cfg(test)]
 mod tests;
 
 use crate::error::{Error, ErrorKind};
-use encamp_model::SECOND;
+use crate::settings::HeartbeatSettings;
 use wheel::Wheel;
-
-/// The heartbeat settings of the servers.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct HeartbeatSettings {
-    /// Maximum number of heartbeats per second of all nodes together (`max_heartbeats_per_second`).
-    pub max_per_second: f64,
-    /// The shortest TTL of a node (`min_heartbeat_ttl`).
-    pub min_ttl: i64,
-    /// The grace period in addition to the TTL (`heartbeat_grace`).
-    pub grace: i64,
-    /// The TTL of all nodes after a leader election (`failover_heartbeat_ttl`).
-    pub failover_ttl: i64,
-}
-
-impl Default for HeartbeatSettings {
-    fn default() -> HeartbeatSettings {
-        HeartbeatSettings { max_per_second: 50.0, min_ttl: 10 * SECOND, grace: 10 * SECOND, failover_ttl: 300 * SECOND }
-    }
-}
-
-impl HeartbeatSettings {
-    /// The TTL for a node when `timers` nodes have one: the base TTL plus up to 100% random jitter.
-    pub fn ttl(&self, timers: usize, random: u64) -> i64 {
-        let spread = timers as f64 / self.max_per_second;
-        // Too large for nanoseconds, or not a number: the conversion gives the nearest possible.
-        let base = if spread.is_finite() { (spread * SECOND as f64) as i64 } else { 0 };
-        let base = base.max(self.min_ttl).max(0);
-        let extra = random.checked_rem(base.unsigned_abs()).unwrap_or(0);
-        base.saturating_add_unsigned(extra)
-    }
-}
 
 /// The text of [`NotLeader`].
 const NOT_LEADER: &str = "failed to reset heartbeat since server is not leader";

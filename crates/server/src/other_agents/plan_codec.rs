@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::leadership::queues::PlanAnswer;
-use crate::pipeline::error::PipelineError;
+use crate::queues::PlanAnswer;
+use crate::queues::pipeline_error::PipelineError;
 use encamp_model::*;
 use encamp_scheduler::plan_check::{ByNode, Checked};
 use encamp_state::State;

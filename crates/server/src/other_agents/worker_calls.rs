@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::evals::broker::{Delivery, QueueName};
-use crate::pipeline::plan_codec::Verdict;
+use crate::other_agents::plan_codec::Verdict;
 use encamp_model::*;
 
 /// A call of a worker. `id` and `token` are those of its evaluation.

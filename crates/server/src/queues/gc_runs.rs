@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-use super::core_job::CoreJob;
+use crate::evals::core_job::CoreJob;
 use encamp_model::gc::GcReport;
 
 /// How many reports are kept.

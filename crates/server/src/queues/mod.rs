@@ -1,62 +1,42 @@
 //! The leader's in-memory state: evaluation broker, blocked evaluations, plan queue, heartbeats, periodic jobs,
 //! variable locks. These state machines do no I/O; this module adds locks, clocks and wake-ups, and notifies them of
 //! every write.
+//!
+//! - [`plan_queue`]: the order of submitted plans. [`pending_plan`]: such a plan and its answer. [`pipeline_error`]: why
+//!   it was not applied.
+//! - [`heartbeats`]: the timers of nodes. [`gc_runs`]: how runs of garbage collection ended.
+
+pub mod gc_runs;
+pub mod heartbeats;
+pub mod pending_plan;
+pub mod pipeline_error;
+pub(crate) mod plan_queue;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use parking_lot::{Mutex, MutexGuard};
-use serde::{Deserialize, Serialize};
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::Notify;
 
 use crate::evals::blocked::BlockedEvals;
 use crate::evals::broker::{Broker, BrokerError, Delivery, Finished};
 use crate::evals::eval_lifecycle;
 use crate::fsm::{Applied, Change};
 use crate::jobs::periodic::PeriodicTracker;
-use crate::leadership::gc::runs::Runs;
-use crate::nodes::heartbeat::{HeartbeatSettings, Heartbeats};
-use crate::pipeline::error::PipelineError;
-use crate::pipeline::plan_queue::{PlanQueue, PlanQueueDisabled};
+use crate::settings::HeartbeatSettings;
 use crate::storage::store::Listener;
 use crate::var_locks::LockTimers;
 use encamp_host::ids;
 use encamp_host::threads::{Instant, Signal};
 use encamp_model::*;
 use encamp_ops::{Operation, VariableChange};
+use gc_runs::Runs;
+use heartbeats::Heartbeats;
+use pipeline_error::PipelineError;
+use plan_queue::{PlanQueue, PlanQueueDisabled};
 
-/// An in-flight plan, submitted to the applier.
-pub struct PendingPlan {
-    /// The plan.
-    pub plan: Plan,
-    /// The index of the snapshot that the plan was made on.
-    pub snapshot_index: u64,
-    /// The channel for the answer.
-    pub answer: mpsc::Sender<Result<PlanAnswer, PipelineError>>,
-    /// A reference from [`Queues::in_flight`].
-    pub in_flight: Arc<()>,
-}
-
-/// The result of a plan.
-#[derive(Debug, Default, Serialize, Deserialize)]
-pub struct PlanAnswer {
-    /// The accepted parts.
-    pub accepted: encamp_scheduler::plan_check::Checked,
-    /// The next attempt needs a state of at least this index; 0: all parts were accepted.
-    pub refresh_index: u64,
-    /// The index of the log entry; 0 if none was written.
-    pub index: u64,
-}
-
-impl PlanAnswer {
-    /// The answer for the accepted parts of a plan, written at an index (0: nothing had to be written). `refresh` is
-    /// the value returned by [`crate::pipeline::applier::judge`]: the next attempt has to see the accepted parts, too.
-    pub fn new(accepted: encamp_scheduler::plan_check::Checked, refresh: u64, index: u64) -> PlanAnswer {
-        let refresh_index = if refresh == 0 { 0 } else { refresh.max(index) };
-        PlanAnswer { accepted, refresh_index, index }
-    }
-}
+pub use pending_plan::{PendingPlan, PlanAnswer};
 
 /// The leader's queues. On other servers all of them are empty and disabled.
 pub struct Queues {
