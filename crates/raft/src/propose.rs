@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use openraft::Raft;
 use openraft::error::ClientWriteError;
+use openraft::raft::ClientWriteResponse;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 
@@ -48,6 +49,9 @@ pub enum ProposeError {
     #[error("{}: {}", outcome::STOPPED, .0)]
     Fatal(String),
 }
+
+/// openraft's answer for an entry.
+type Written = Result<ClientWriteResponse<Types>, ClientWriteError<ServerId, Peer>>;
 
 /// The result of a proposal: index and reply.
 pub(super) type Outcome = Result<(u64, Reply), ProposeError>;
@@ -112,24 +116,33 @@ async fn gather(raft: Raft<Types>, log: Log, room: Room, metrics: Metrics, mut p
         in_flight.spawn(async move {
             let stopped = || ProposeError::Fatal(why_stopped(&raft, &log));
             let outcome = match sent {
-                // openraft never answers for an entry that a snapshot of another leader replaced. Nor does anybody wait
-                // for ever.
-                Ok(answer) => tokio::select! {
-                    biased;
-                    answer = answer => match answer {
-                        Ok(Ok(response)) => Ok(response.data),
-                        Ok(Err(error)) => Err(refused(error)),
-                        Err(_) => Err(stopped()),
-                    },
-                    () = given_up(&mut waiting) => return,
-                },
-                Err(_) => Err(stopped()),
+                Ok(answer) => outcome_of(answer, stopped, &mut waiting).await,
+                Err(_) => Some(Err(stopped())),
             };
+            let Some(outcome) = outcome else { return };
             drop(commit);
             tell(waiting, outcome);
         });
     }
     while in_flight.join_next().await.is_some() {}
+}
+
+/// The outcome of an entry; `None` if nobody waits for it any more. openraft never answers for an entry that a snapshot
+/// of another leader replaced. Nor does anybody wait for ever.
+async fn outcome_of<E>(
+    answer: impl Future<Output = Result<Written, E>>,
+    stopped: impl Fn() -> ProposeError,
+    waiting: &mut [oneshot::Sender<Outcome>],
+) -> Option<Result<Applied, ProposeError>> {
+    tokio::select! {
+        biased;
+        answer = answer => Some(match answer {
+            Ok(Ok(response)) => Ok(response.data),
+            Ok(Err(error)) => Err(refused(error)),
+            Err(_) => Err(stopped()),
+        }),
+        () = given_up(waiting) => None,
+    }
 }
 
 /// Returns when nobody waits any more.

@@ -129,13 +129,10 @@ fn ids<'s>(
             Box::new(rows.filter(move |name| (scope.visible)(context, "", name)))
         }
         "deployment" => {
-            let mut rows: Vec<&str> = store
-                .deployments_by_create()
-                .filter(|d| scope.holds(context, &d.namespace, ""))
-                .map(|d| d.id.as_str())
-                .collect();
-            rows.sort_unstable();
-            Box::new(rows.into_iter())
+            let rows = store.deployments_by_create().filter(|d| scope.holds(context, &d.namespace, ""));
+            let mut ids: Vec<&str> = rows.map(|d| d.id.as_str()).collect();
+            ids.sort_unstable();
+            Box::new(ids.into_iter())
         }
         "plugins" => Box::new(store.csi_plugins().map(|p| p.id.as_str())),
         "volumes" => {
@@ -144,12 +141,8 @@ fn ids<'s>(
         }
         "scaling_policy" => {
             let namespace = |p: &ScalingPolicy| p.target.get("Namespace").cloned().unwrap_or_default();
-            Box::new(
-                store
-                    .scaling_policies()
-                    .filter(move |p| scope.holds(context, &namespace(p), ""))
-                    .map(|p| p.id.as_str()),
-            )
+            let rows = store.scaling_policies().filter(move |p| scope.holds(context, &namespace(p), ""));
+            Box::new(rows.map(|p| p.id.as_str()))
         }
         "namespaces" => {
             Box::new(state.namespaces().map(|n| n.name.as_str()).filter(move |n| (scope.visible)(context, n, "")))

@@ -62,8 +62,19 @@ fn put_deployment(txn: &mut Txn, d: &Deployment, now: i64) -> Result<(), Refusal
 }
 
 fn put_allocs(txn: &mut Txn, p: &PlanResults) -> Result<(), Refusal> {
-    let index = txn.index;
     let mut writes = Writes::new(txn);
+    stop(&mut writes, p);
+    evict(&mut writes, p);
+    let placed = place(&mut writes, p)?;
+    let jobs = writes.finish();
+    for id in placed {
+        claim_volumes(txn, &id);
+    }
+    statuses_after_plan(txn, jobs);
+    Ok(())
+}
+
+fn stop(writes: &mut Writes, p: &PlanResults) {
     for s in &p.stops {
         let Some(mut a) = writes.current(&s.id).map(|a| Allocation::clone(a)) else { continue };
         a.desired_status = DesiredStatus::Stop;
@@ -75,70 +86,85 @@ fn put_allocs(txn: &mut Txn, p: &PlanResults) -> Result<(), Refusal> {
         if !s.followup_eval_id.is_empty() {
             a.followup_eval_id = s.followup_eval_id.clone();
         }
-        changed_by_servers(&mut a, index, p.now);
+        changed_by_servers(&mut a, writes.txn.index, p.now);
         writes.write(a);
     }
+}
+
+fn evict(writes: &mut Writes, p: &PlanResults) {
     for (id, by) in &p.victims {
         let Some(mut a) = writes.current(id).map(|a| Allocation::clone(a)) else { continue };
         a.desired_status = DesiredStatus::Evict;
         a.desired_description = format!("Preempted by alloc ID {by}");
         a.preempted_by_allocation = by.clone();
-        changed_by_servers(&mut a, index, p.now);
+        changed_by_servers(&mut a, writes.txn.index, p.now);
         writes.write(a);
     }
+}
+
+/// Writes new allocations and updates of stored ones. Returns the IDs of new ones that claim volumes.
+fn place(writes: &mut Writes, p: &PlanResults) -> Result<Vec<String>, Refusal> {
+    let index = writes.txn.index;
     let mut placed = Vec::new();
     for a in &p.placements {
-        let mut new = Allocation::clone(a);
         let old = writes.current(&a.id).cloned();
-        match &old {
+        let mut new = match &old {
             None => {
                 let job = writes.txn.store.state().job(&a.namespace, &a.job_id);
                 if job.is_none_or(|j| j.stop) {
                     continue;
                 }
-                let Some(job) = new.job.take().or_else(|| p.job.clone()) else {
-                    return Err(Refusal::AllocWithoutJob { id: a.id.clone() });
-                };
-                new.job = Some(job);
-                new.create_index = index;
-                if new.create_time == 0 {
-                    new.create_time = p.now;
-                }
-                if let Some(d) = &mut new.deployment_status {
-                    d.modify_index = index;
-                }
+                let new = new_alloc(a, p, index)?;
                 if keeps_volumes(&new) {
                     placed.push(new.id.clone());
                 }
+                new
             }
-            Some(old) => {
-                new.create_index = old.create_index;
-                new.create_time = if new.create_time == 0 { old.create_time } else { new.create_time };
-                new.job = new.job.or_else(|| if a.terminal() { old.job.clone() } else { p.job.clone() });
-                if new.next_allocation.is_empty() {
-                    new.next_allocation = old.next_allocation.clone();
-                }
-                // Transitions requested while the plan was made are retained.
-                merge_transition(&mut new.desired_transition, &old.desired_transition);
-                new.task_states = old.task_states.clone();
-                if !given_by_servers(&a.client_status) {
-                    new.client_status = old.client_status.clone();
-                    new.client_description = old.client_description.clone();
-                }
-            }
-        }
+            Some(old) => updated_alloc(a, old, p),
+        };
         if new.signing_key_id.is_empty() {
             new.signing_key_id = p.signing_key_id.clone();
         }
         (new.modify_index, new.alloc_modify_index, new.modify_time) = (index, index, p.now);
         writes.write_after(old.as_deref(), new);
     }
-    let jobs = writes.finish();
-    for id in placed {
-        claim_volumes(txn, &id);
+    Ok(placed)
+}
+
+/// An allocation that the plan creates.
+fn new_alloc(planned: &Allocation, p: &PlanResults, index: u64) -> Result<Allocation, Refusal> {
+    let mut new = planned.clone();
+    let Some(job) = new.job.take().or_else(|| p.job.clone()) else {
+        return Err(Refusal::AllocWithoutJob { id: new.id });
+    };
+    new.job = Some(job);
+    new.create_index = index;
+    if new.create_time == 0 {
+        new.create_time = p.now;
     }
-    statuses_after_plan(txn, jobs);
-    Ok(())
+    if let Some(d) = &mut new.deployment_status {
+        d.modify_index = index;
+    }
+    Ok(new)
+}
+
+/// A stored allocation that the plan updates. What servers and nodes wrote while the plan was made is retained.
+fn updated_alloc(planned: &Allocation, old: &Allocation, p: &PlanResults) -> Allocation {
+    let mut new = planned.clone();
+    new.create_index = old.create_index;
+    new.create_time = if new.create_time == 0 { old.create_time } else { new.create_time };
+    new.job = new.job.or_else(|| if planned.terminal() { old.job.clone() } else { p.job.clone() });
+    if new.next_allocation.is_empty() {
+        new.next_allocation = old.next_allocation.clone();
+    }
+    // Transitions requested meanwhile.
+    merge_transition(&mut new.desired_transition, &old.desired_transition);
+    new.task_states = old.task_states.clone();
+    if !given_by_servers(&planned.client_status) {
+        new.client_status = old.client_status.clone();
+        new.client_description = old.client_description.clone();
+    }
+    new
 }
 
 /// Whether a plan may set a client status; all others are set by the node.
