@@ -86,14 +86,7 @@ impl Attempt {
             add_exhausted_resources(metrics, tg);
             return Ok(());
         }
-        let other_nodes = older.as_ref().filter(|o| !same_candidates(o, &round.job));
-        let other_nodes = other_nodes.map(|o| ready_nodes(&g.state, &o.datacenters, &o.node_pool));
-        if let Some(o) = &older {
-            self.stack.set_job(o);
-        }
-        if let Some(ready) = &other_nodes {
-            self.stack.set_nodes(g.visiting_order(ready)?);
-        }
+        let other_nodes = if let Some(older) = &older { self.search_for(older, g, round)? } else { None };
         let preferred = preferred_node(g, &round.job, tg, &p);
         if destructive && let Some(previous) = &p.previous {
             self.plan.append_stop(previous, descriptions::UPDATING, ClientStatus::Unset, "");
@@ -128,6 +121,22 @@ impl Attempt {
             None => self.not_found(p, tg, destructive, metrics),
         }
         Ok(())
+    }
+
+    /// Makes the next search one for an older version of the job. Returns its candidates if they are others.
+    fn search_for(
+        &mut self,
+        older: &Arc<Job>,
+        g: &mut Generic,
+        round: &Round,
+    ) -> Result<Option<ReadyNodes>, ScheduleError> {
+        let others =
+            (!same_candidates(older, &round.job)).then(|| ready_nodes(&g.state, &older.datacenters, &older.node_pool));
+        self.stack.set_job(older);
+        if let Some(ready) = &others {
+            self.stack.set_nodes(g.visiting_order(ready)?);
+        }
+        Ok(others)
     }
 
     /// Plans the new allocation (`docs/spec/reconciliation.md §8.2`).

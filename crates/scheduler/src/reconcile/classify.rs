@@ -50,8 +50,6 @@ impl Reconciler<'_> {
             matches!(a.client_status, ClientStatus::Unknown | ClientStatus::Running | ClientStatus::Failed);
         let back = can_reconnect && disconnect::needs_reconnect(a);
         let failed = a.client_status == ClientStatus::Failed;
-        let unknown = a.client_status == ClientStatus::Unknown;
-        let migrate = a.desired_transition.should_migrate();
         if back && failed && a.desired_status == DesiredStatus::Run {
             return Class::Reconnecting;
         }
@@ -60,7 +58,11 @@ impl Reconciler<'_> {
             return if a.desired_transition.migrate_disable_placement() { Class::Untainted } else { Class::Ignore };
         }
         if !back && a.terminal() {
-            return if a.is_canary() && migrate { Class::Migrate } else { Class::Untainted };
+            return if a.is_canary() && a.desired_transition.should_migrate() {
+                Class::Migrate
+            } else {
+                Class::Untainted
+            };
         }
         if disconnect::expired(a, self.input.now) {
             return Class::Expiring;
@@ -68,6 +70,12 @@ impl Reconciler<'_> {
         if back && failed && a.desired_status == DesiredStatus::Stop {
             return Class::Ignore;
         }
+        self.class_by_node(a, back)
+    }
+
+    /// The class by the state of its node; `back`: the allocation may reconnect.
+    #[inline]
+    fn class_by_node(&self, a: &Allocation, back: bool) -> Class {
         let node = self.input.tainted.get(&a.node_id);
         let status = node.and_then(|n| n.as_ref()).map(|n| &n.node.status);
         if status == Some(&NodeStatus::Disconnected) {
@@ -78,7 +86,7 @@ impl Reconciler<'_> {
                 _ => Class::Disconnecting,
             };
         }
-        if migrate {
+        if a.desired_transition.should_migrate() {
             return Class::Migrate;
         }
         match (node, status) {
@@ -92,7 +100,7 @@ impl Reconciler<'_> {
             (Some(None), _) => Class::Lost,
             (_, Some(NodeStatus::Down)) => {
                 let replace = disconnect::replace(a);
-                if !replace && unknown {
+                if !replace && a.client_status == ClientStatus::Unknown {
                     Class::Untainted
                 } else if !replace && a.client_status == ClientStatus::Running {
                     Class::Disconnecting

@@ -96,6 +96,35 @@ impl<'a> Reconciler<'a> {
 }
 
 impl Group<'_, '_> {
+    /// Sorts the allocations by what is to become of them.
+    fn sort_into_classes(&mut self, all: &Set) {
+        let classes = self.r.classify(&self.allocs, all);
+        self.d.ignore += classes.ignore.len() as u64;
+        let f = self.r.reschedule_filter(&self.allocs, &classes.untainted, false);
+        (self.untainted, self.now, self.later) = (f.untainted, f.now, f.later);
+        let f = self.r.reschedule_filter(&self.allocs, &classes.migrate, false);
+        self.now.add_all(&f.now);
+        self.later.extend(f.later);
+        self.migrate = classes.migrate;
+        self.lost = classes.lost;
+        self.disconnecting = classes.disconnecting;
+        self.reconnect(all, &classes.reconnecting);
+        self.lost.add_all(&classes.expiring);
+        self.disconnect();
+        self.delay_lost();
+        self.delay_reschedules();
+    }
+
+    /// Notes the names of allocations that count, so that new ones get others.
+    fn take_names(&mut self) {
+        let mut named = self.untainted.clone();
+        named.add_all(&self.migrate);
+        named.add_all(&self.now);
+        named.add_all(&self.lost);
+        let taken = named.iter().map(|i| self.allocs[i].index());
+        self.names = NameIndex::new(&self.job.id, &self.name, self.count, taken);
+    }
+
     fn run(mut self, mut all: Set) -> bool {
         if self.r.input.batch {
             let before = all.len();
@@ -110,29 +139,8 @@ impl Group<'_, '_> {
                 && a.job.as_ref().is_none_or(|j| j.create_index == self.job.create_index)
         });
 
-        let classes = self.r.classify(&self.allocs, &all);
-        self.d.ignore += classes.ignore.len() as u64;
-        let f = self.r.reschedule_filter(&self.allocs, &classes.untainted, false);
-        (self.untainted, self.now, self.later) = (f.untainted, f.now, f.later);
-        let f = self.r.reschedule_filter(&self.allocs, &classes.migrate, false);
-        self.now.add_all(&f.now);
-        self.later.extend(f.later);
-        self.migrate = classes.migrate;
-        self.lost = classes.lost;
-        self.disconnecting = classes.disconnecting;
-        self.reconnect(&all, &classes.reconnecting);
-        self.lost.add_all(&classes.expiring);
-        self.disconnect();
-        self.delay_lost();
-        self.delay_reschedules();
-
-        let mut named = self.untainted.clone();
-        named.add_all(&self.migrate);
-        named.add_all(&self.now);
-        named.add_all(&self.lost);
-        let taken = named.iter().map(|i| self.allocs[i].index());
-        self.names = NameIndex::new(&self.job.id, &self.name, self.count, taken);
-
+        self.sort_into_classes(&all);
+        self.take_names();
         self.scale_down();
         let (in_place, destructive) = self.check_updates();
         if !self.existing {

@@ -88,28 +88,15 @@ impl Stack {
         search: &mut Search,
         tally: &mut Tally,
     ) -> bool {
+        if !self.job_accepts(entry, tally) {
+            return false;
+        }
         let node = &*entry.node;
         let (class, given) = (self.index.class_of(entry.slot), self.index.node_class_of(entry.slot));
         let group = &*search.group;
         let Some(current) = self.current.as_mut() else { return false };
         let holds = entry.info.class_holds;
         let class_number = current.groups[search.number].class_number;
-        let job_escaped = current.escaped();
-        let job_verdict = if job_escaped { None } else { self.classes.job(class) };
-        if job_verdict == Some(false) {
-            tally.filter_text(given, CLASS_INELIGIBLE);
-            return false;
-        }
-        if let Some(c) = current.constraints.failing(node, class, holds) {
-            tally.filter_text(given, &c.text);
-            if !job_escaped {
-                self.classes.set_job(class, false);
-            }
-            return false;
-        }
-        if !job_escaped && job_verdict.is_none() {
-            self.classes.set_job(class, true);
-        }
         let group_verdict = if group.escaped { None } else { self.classes.group(class_number, class) };
         match group_verdict {
             Some(false) => {
@@ -142,6 +129,30 @@ impl Stack {
             return false;
         }
         self.distinct(entry, plan, search, tally)
+    }
+
+    /// The job's constraints, which are remembered for each class of nodes.
+    #[inline]
+    fn job_accepts(&mut self, entry: &NodeEntry, tally: &mut Tally) -> bool {
+        let (class, given) = (self.index.class_of(entry.slot), self.index.node_class_of(entry.slot));
+        let Some(current) = self.current.as_mut() else { return false };
+        let escaped = current.escaped();
+        let verdict = if escaped { None } else { self.classes.job(class) };
+        if verdict == Some(false) {
+            tally.filter_text(given, CLASS_INELIGIBLE);
+            return false;
+        }
+        if let Some(c) = current.constraints.failing(&entry.node, class, entry.info.class_holds) {
+            tally.filter_text(given, &c.text);
+            if !escaped {
+                self.classes.set_job(class, false);
+            }
+            return false;
+        }
+        if !escaped && verdict.is_none() {
+            self.classes.set_job(class, true);
+        }
+        true
     }
 
     fn distinct(&mut self, entry: &NodeEntry, plan: &WorkingPlan, search: &Search, tally: &mut Tally) -> bool {

@@ -135,18 +135,12 @@ impl<'a, 'p> Placer<'a, 'p> {
         selection
     }
 
-    /// Places what is missing and as many destructive updates as the limits allow.
-    pub(crate) fn place(
-        &mut self,
-        found: Reconciled<'a>,
-        stay: &[Entry<'a>],
-        destructive: Vec<Entry<'a>>,
-        ctx: &mut Context,
-    ) {
-        for e in found.place.iter().chain(stay).chain(&found.ignore).chain(&destructive) {
+    /// Counts the entries of each group, and sets the limits of its destructive updates.
+    fn count(&mut self, found: &Reconciled<'a>, stay: &[Entry<'a>], destructive: &[Entry<'a>]) {
+        for e in found.place.iter().chain(stay).chain(&found.ignore).chain(destructive) {
             self.rollout.group(&e.group.name).candidates += 1;
         }
-        for e in &destructive {
+        for e in destructive {
             self.rollout.group(&e.group.name).destructive += 1;
         }
         let everything = i64::try_from(destructive.len()).unwrap_or(i64::MAX);
@@ -168,7 +162,10 @@ impl<'a, 'p> Placer<'a, 'p> {
                 self.rollout.group(&e.group.name).kept_canaries.push(a.id.clone());
             }
         }
-        let mut list = found.place;
+    }
+
+    /// Stops the allocations of as many destructive updates as the limits allow, and adds those to what is to be placed.
+    fn replace_within_limits(&mut self, destructive: Vec<Entry<'a>>, list: &mut Vec<Entry<'a>>) {
         for e in destructive {
             let tally = self.tally(&e);
             if tally.limit <= 0 {
@@ -182,6 +179,19 @@ impl<'a, 'p> Placer<'a, 'p> {
             }
             list.push(e);
         }
+    }
+
+    /// Places what is missing and as many destructive updates as the limits allow.
+    pub(crate) fn place(
+        &mut self,
+        found: Reconciled<'a>,
+        stay: &[Entry<'a>],
+        destructive: Vec<Entry<'a>>,
+        ctx: &mut Context,
+    ) {
+        self.count(&found, stay, &destructive);
+        let mut list = found.place;
+        self.replace_within_limits(destructive, &mut list);
         if list.is_empty() || !self.sysbatch {
             self.queued.extend(self.job.task_groups.iter().map(|g| (g.name.clone(), 0)));
         }

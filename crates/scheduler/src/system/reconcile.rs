@@ -141,6 +141,26 @@ fn visited<'a>(i: &Inputs<'a>, by_node: &HashMap<&'a str, OnNode<'a>>) -> Vec<Vi
     out
 }
 
+/// What becomes of an allocation on a tainted node.
+enum OnTainted {
+    Disconnecting,
+    Lost,
+    Stays,
+}
+
+/// `status`: that of the node, `None` if it is gone.
+fn on_tainted_node(alloc: &Allocation, status: Option<&NodeStatus>) -> OnTainted {
+    let sysbatch = alloc.job.as_ref().is_some_and(|j| j.r#type == JobType::Sysbatch);
+    if sysbatch && alloc.ran_successfully() {
+        return OnTainted::Stays;
+    }
+    match status {
+        Some(NodeStatus::Disconnected) if alloc.client_status == ClientStatus::Running => OnTainted::Disconnecting,
+        None | Some(NodeStatus::Down) => OnTainted::Lost,
+        Some(_) => OnTainted::Stays,
+    }
+}
+
 impl<'a> Inputs<'a> {
     /// Decides about one live allocation; the first rule that applies wins.
     fn classify(
@@ -174,18 +194,13 @@ impl<'a> Inputs<'a> {
         } else if *status == ClientStatus::Unknown && alloc.desired_status == DesiredStatus::Run {
             out.ignore.push(entry(alloc.clone(), false));
         } else if let Some(node) = self.tainted.get(&alloc.node_id) {
-            let sysbatch = alloc.job.as_ref().is_some_and(|j| j.r#type == JobType::Sysbatch);
-            let node_status = node.as_ref().map(|n| &n.node.status);
-            if sysbatch && alloc.ran_successfully() {
-                deployments.same_version_seen();
-                out.ignore.push(entry(alloc.clone(), false));
-            } else if node_status == Some(&NodeStatus::Disconnected) && *status == ClientStatus::Running {
-                out.disconnecting.push(alloc);
-            } else if node.is_none() || node_status == Some(&NodeStatus::Down) {
-                out.lost.push(alloc);
-            } else {
-                deployments.same_version_seen();
-                out.ignore.push(entry(alloc.clone(), false));
+            match on_tainted_node(alloc, node.as_ref().map(|n| &n.node.status)) {
+                OnTainted::Disconnecting => out.disconnecting.push(alloc),
+                OnTainted::Lost => out.lost.push(alloc),
+                OnTainted::Stays => {
+                    deployments.same_version_seen();
+                    out.ignore.push(entry(alloc.clone(), false));
+                }
             }
         } else if reconnects {
             let back = disconnect::with_status_entry(alloc, status.clone(), self.now);
