@@ -2,6 +2,7 @@
 //! can take an allocation scored, summarised so that the explanation of a large cluster fits on one screen.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use serde::Serialize;
 
@@ -10,7 +11,7 @@ use encamp_model::*;
 use encamp_scheduler::constraint::FoundValue;
 use encamp_scheduler::explain::{Moment, NodeVerdict, Question, Verdict};
 use encamp_scheduler::stack::{CLASS_INELIGIBLE, Judgement};
-use encamp_state::NodeEntry;
+use encamp_state::{AllocEntry, NodeEntry};
 
 /// Names of nodes that stand for all of a kind.
 const EXAMPLES: usize = 3;
@@ -348,7 +349,7 @@ pub fn node_story(run: &DryRun, node_id: &str, now: i64) -> Vec<NodeStory> {
     groups.map(|group| story(run, &question, group, node)).collect()
 }
 
-fn story(run: &DryRun, question: &Question, group: &TaskGroup, node: &std::sync::Arc<NodeEntry>) -> NodeStory {
+fn story(run: &DryRun, question: &Question, group: &TaskGroup, node: &Arc<NodeEntry>) -> NodeStory {
     let planned = run.plan.node_allocation.get(&node.node.id).into_iter().flatten();
     let placed = planned.filter(|a| a.task_group == group.name && run.state.alloc(&a.id).is_none()).count() as u64;
     let verdict = question.survey(group, Moment::BeforePlacements, std::iter::once(node.clone())).pop();
@@ -361,42 +362,9 @@ fn story(run: &DryRun, question: &Question, group: &TaskGroup, node: &std::sync:
         room: room(question, group, node),
         allocations: Vec::new(),
     };
-    let mut taken = Vec::new();
-    match verdict.map(|v| v.verdict) {
-        None => {}
-        Some(Verdict::NoCandidate(reasons)) => {
-            out.verdict = reasons.into_iter().map(|r| format!("not considered: {r}")).collect();
-        }
-        Some(Verdict::Judged(Judgement::Filtered { reason, found })) => {
-            let has = match found {
-                FoundValue::Value(found) => format!("; the node has {found}"),
-                FoundValue::Unset => "; the node does not have it".into(),
-                FoundValue::NotRead => String::new(),
-            };
-            out.verdict = vec![format!("filtered: {reason}{has}")];
-        }
-        Some(Verdict::Judged(Judgement::Exhausted { dimension, amounts })) => {
-            let amounts = amounts.map(|(asked, free)| format!(": {asked} requested, {free} free")).unwrap_or_default();
-            out.verdict = vec![format!("exhausted: {dimension}{amounts}")];
-        }
-        Some(Verdict::Judged(Judgement::PassedOver)) => {
-            out.verdict = vec!["skipped: the node has no address on a host network of the group".into()];
-        }
-        Some(Verdict::Judged(Judgement::Fits { score, scores, .. })) => {
-            (out.score, out.scores) = (Some(score), Some(scores));
-            out.verdict = vec![if placed > 0 { "chosen" } else { "could take an allocation" }.into()];
-        }
-        Some(Verdict::WithPreemption { dimension, score, victims }) => {
-            out.score = Some(score);
-            out.verdict = vec![format!(
-                "exhausted: {dimension}; evicting {} allocations would free enough capacity",
-                victims.len()
-            )];
-            taken = victims;
-        }
-    }
+    let victims = verdict.map(|v| out.judge(v.verdict)).unwrap_or_default();
     out.allocations = question
-        .victims_on(node, &taken)
+        .victims_on(node, &victims)
         .into_iter()
         .map(|(a, verdict)| Candidate {
             alloc_id: a.alloc.id.clone(),
@@ -408,6 +376,45 @@ fn story(run: &DryRun, question: &Question, group: &TaskGroup, node: &std::sync:
         })
         .collect();
     out
+}
+
+impl NodeStory {
+    /// Writes down a verdict. Returns the allocations that would be evicted.
+    fn judge(&mut self, verdict: Verdict) -> Vec<Arc<AllocEntry>> {
+        match verdict {
+            Verdict::NoCandidate(reasons) => {
+                self.verdict = reasons.into_iter().map(|r| format!("not considered: {r}")).collect();
+            }
+            Verdict::Judged(Judgement::Filtered { reason, found }) => {
+                let has = match found {
+                    FoundValue::Value(found) => format!("; the node has {found}"),
+                    FoundValue::Unset => "; the node does not have it".into(),
+                    FoundValue::NotRead => String::new(),
+                };
+                self.verdict = vec![format!("filtered: {reason}{has}")];
+            }
+            Verdict::Judged(Judgement::Exhausted { dimension, amounts }) => {
+                let amounts = amounts.map(|(asked, free)| format!(": {asked} requested, {free} free"));
+                self.verdict = vec![format!("exhausted: {dimension}{}", amounts.unwrap_or_default())];
+            }
+            Verdict::Judged(Judgement::PassedOver) => {
+                self.verdict = vec!["skipped: the node has no address on a host network of the group".into()];
+            }
+            Verdict::Judged(Judgement::Fits { score, scores, .. }) => {
+                (self.score, self.scores) = (Some(score), Some(scores));
+                self.verdict = vec![if self.placed > 0 { "chosen" } else { "could take an allocation" }.into()];
+            }
+            Verdict::WithPreemption { dimension, score, victims } => {
+                self.score = Some(score);
+                self.verdict = vec![format!(
+                    "exhausted: {dimension}; evicting {} allocations would free enough capacity",
+                    victims.len()
+                )];
+                return victims;
+            }
+        }
+        Vec::new()
+    }
 }
 
 fn room(question: &Question, group: &TaskGroup, node: &NodeEntry) -> Vec<Room> {

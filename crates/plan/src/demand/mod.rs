@@ -418,14 +418,8 @@ impl JobDemand {
             }
         }
         let active = activity == Activity::Active && !per_node;
-        let takes = |id: &str| state.node(id).is_some_and(|n| n.node.ready());
-        let goes_on = |e: &Arc<AllocEntry>| {
-            e.phase.client_terminal()
-                || stable(state, job, &e.alloc)
-                || of_version(job, &e.alloc) && !takes(&e.alloc.node_id)
-        };
         let steady = match activity {
-            Activity::Settled | Activity::Waiting => allocs.iter().all(goes_on),
+            Activity::Settled | Activity::Waiting => allocs.iter().all(|e| goes_on(state, job, e)),
             Activity::Places => true,
             Activity::Active => false,
         };
@@ -532,6 +526,12 @@ fn amounts_decide(job: &Job, group: &TaskGroup) -> bool {
     let amounts = compiled.simple || compiled.late_hosts.is_some() && dynamic;
     let volumes = group.volumes.as_ref().is_some_and(|v| !v.is_empty());
     amounts && !volumes && constraints(job, group).all(|c| c.operand != "distinct_property")
+}
+
+/// Whether an allocation has ended, stays, or is of this version on a node that takes nothing new.
+fn goes_on(state: &State, job: &Job, e: &AllocEntry) -> bool {
+    let takes = |id: &str| state.node(id).is_some_and(|n| n.node.ready());
+    e.phase.client_terminal() || stable(state, job, &e.alloc) || of_version(job, &e.alloc) && !takes(&e.alloc.node_id)
 }
 
 /// Whether an allocation is of the job's current version.

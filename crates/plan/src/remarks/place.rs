@@ -114,23 +114,15 @@ fn count(n: impl TryInto<u64>, one: &str, more: &str) -> String {
     if n == 1 { format!("{n} {one}") } else { format!("{n} {more}") }
 }
 
+/// `1 node`, `3 nodes`.
+fn nodes(n: usize) -> String {
+    count(n, "node", "nodes")
+}
+
 /// What a fact says, and what to do.
 fn words(fact: &Fact) -> (String, String) {
-    let nodes = |n: usize| count(n as u64, "node", "nodes");
     match fact {
-        Fact::CronNever { spec, why } => {
-            let (why, help) = match why {
-                Never::NoSuchDay => (
-                    "none of its months has such a day",
-                    "write a day that the month has; L stands for the last day of a month: \"0 0 L 2 *\"",
-                ),
-                Never::Past => (
-                    "all of its launches have passed",
-                    "write * for the year, or a year to come; launch the job by hand with job periodic force",
-                ),
-            };
-            (format!("cron {} never fires: {why}", quoted(spec)), help.into())
-        }
+        Fact::CronNever { spec, why } => cron_never(spec, *why),
         Fact::SpreadOneValue { attribute, value, nodes: among } => {
             spread_one_value(attribute, value.as_deref(), *among)
         }
@@ -144,26 +136,8 @@ fn words(fact: &Fact) -> (String, String) {
             "this spread cannot spread: each of its targets has 0 %".into(),
             "give the targets percentages that sum up to 100, or leave them out for an even spread".into(),
         ),
-        Fact::SpreadShadowed { attribute, by_job } => {
-            let other = if *by_job { "the job has a spread" } else { "there is a later spread" };
-            (
-                format!("weight and targets of this spread do not count: {other} over {attribute}, and those count"),
-                "keep one of the two".into(),
-            )
-        }
-        Fact::AffinityConstant { condition, holds, nodes: among } => {
-            let subject = match among {
-                Some(n) if *holds => format!("for all {} that the job may use", nodes(*n)),
-                Some(n) => format!("for none of the {} that the job may use", nodes(*n)),
-                None if *holds => "on every node, because of the job's own datacenters or node_pool".into(),
-                None => "on no node, because of the job's own datacenters or node_pool".into(),
-            };
-            let help = match holds {
-                true => "remove it, or name a value that some of the nodes do not have",
-                false => "remove it, or name a value that some of the nodes have: node status -verbose NODE lists them",
-            };
-            (format!("this affinity prefers no node: {condition} holds {subject}"), help.into())
-        }
+        Fact::SpreadShadowed { attribute, by_job } => spread_shadowed(attribute, *by_job),
+        Fact::AffinityConstant { condition, holds, nodes } => affinity_constant(condition, *holds, *nodes),
         Fact::AffinitiesCancel { nodes: among } => (
             format!(
                 "the affinities of this group prefer no node: their weights sum up to the same on all {}",
@@ -175,28 +149,8 @@ fn words(fact: &Fact) -> (String, String) {
             "distinct_hosts has no effect: a system job runs once on each node".into(),
             "remove this constraint".into(),
         ),
-        Fact::TooFewHosts { count: wanted, nodes: among } => (
-            format!(
-                "distinct_hosts needs {} for {}: {} the job's datacenters, node pool and constraints",
-                count(*wanted, "node", "nodes"),
-                count(*wanted, "allocation", "allocations"),
-                match among {
-                    1 => "1 ready node satisfies".to_string(),
-                    n => format!("{n} ready nodes satisfy"),
-                }
-            ),
-            format!("lower count to {among}, add nodes, or widen datacenters, node_pool or constraints"),
-        ),
-        Fact::TooFewValues { attribute, count: wanted, each, values } => (
-            format!(
-                "distinct_property has places for {} of {}: {attribute} has {}, each for {}",
-                each.saturating_mul(i64::try_from(*values).unwrap_or(i64::MAX)),
-                count(*wanted, "allocation", "allocations"),
-                count(*values as u64, "value", "values"),
-                count(*each, "allocation", "allocations"),
-            ),
-            "lower count, raise the constraint's value, or add nodes with further values".into(),
-        ),
+        Fact::TooFewHosts { count, nodes } => too_few_hosts(*count, *nodes),
+        Fact::TooFewValues { attribute, count, each, values } => too_few_values(attribute, *count, *each, *values),
         Fact::NothingToScale { count: fixed } => (
             format!("this scaling policy cannot change the count: min and max are both {fixed}"),
             "raise max, or remove the scaling block".into(),
@@ -221,39 +175,107 @@ fn words(fact: &Fact) -> (String, String) {
             ),
             "raise healthy_deadline (and progress_deadline), or lower success_before_passing or interval".into(),
         ),
-        Fact::NoNodesForCanaries { count: wanted, canaries, nodes: among, because } => {
-            let because = match because {
-                OnePerNode::DistinctHosts => "distinct_hosts",
-                OnePerNode::StaticPort => "the static port",
-            };
-            (
-                format!(
-                    "an update cannot finish: {} beside {} need a node each because of {because}, and there are {}",
-                    count(*canaries, "canary", "canaries"),
-                    count(*wanted, "allocation", "allocations"),
-                    nodes(*among)
-                ),
-                "remove canary (updates then stop an old allocation first), or add nodes".into(),
-            )
+        Fact::NoNodesForCanaries { count, canaries, nodes, because } => {
+            no_nodes_for_canaries(*count, *canaries, *nodes, *because)
         }
     }
 }
 
-fn spread_one_value(attribute: &str, value: Option<&str>, nodes: Option<usize>) -> (String, String) {
-    let all = |n: usize| count(n as u64, "node", "nodes");
-    match (value, nodes) {
-        (None, nodes) => (
+fn cron_never(spec: &str, why: Never) -> (String, String) {
+    let (why, help) = match why {
+        Never::NoSuchDay => (
+            "none of its months has such a day",
+            "write a day that the month has; L stands for the last day of a month: \"0 0 L 2 *\"",
+        ),
+        Never::Past => (
+            "all of its launches have passed",
+            "write * for the year, or a year to come; launch the job by hand with job periodic force",
+        ),
+    };
+    (format!("cron {} never fires: {why}", quoted(spec)), help.into())
+}
+
+fn spread_shadowed(attribute: &str, by_job: bool) -> (String, String) {
+    let other = if by_job { "the job has a spread" } else { "there is a later spread" };
+    (
+        format!("weight and targets of this spread do not count: {other} over {attribute}, and those count"),
+        "keep one of the two".into(),
+    )
+}
+
+/// `among`: how many nodes the job may use, if those of the cluster decide.
+fn affinity_constant(condition: &str, holds: bool, among: Option<usize>) -> (String, String) {
+    let subject = match among {
+        Some(n) if holds => format!("for all {} that the job may use", nodes(n)),
+        Some(n) => format!("for none of the {} that the job may use", nodes(n)),
+        None if holds => "on every node, because of the job's own datacenters or node_pool".into(),
+        None => "on no node, because of the job's own datacenters or node_pool".into(),
+    };
+    let help = match holds {
+        true => "remove it, or name a value that some of the nodes do not have",
+        false => "remove it, or name a value that some of the nodes have: node status -verbose NODE lists them",
+    };
+    (format!("this affinity prefers no node: {condition} holds {subject}"), help.into())
+}
+
+fn too_few_hosts(wanted: i64, among: usize) -> (String, String) {
+    (
+        format!(
+            "distinct_hosts needs {} for {}: {} the job's datacenters, node pool and constraints",
+            count(wanted, "node", "nodes"),
+            count(wanted, "allocation", "allocations"),
+            match among {
+                1 => "1 ready node satisfies".to_string(),
+                n => format!("{n} ready nodes satisfy"),
+            }
+        ),
+        format!("lower count to {among}, add nodes, or widen datacenters, node_pool or constraints"),
+    )
+}
+
+fn too_few_values(attribute: &str, wanted: i64, each: i64, values: usize) -> (String, String) {
+    (
+        format!(
+            "distinct_property has places for {} of {}: {attribute} has {}, each for {}",
+            each.saturating_mul(i64::try_from(values).unwrap_or(i64::MAX)),
+            count(wanted, "allocation", "allocations"),
+            count(values, "value", "values"),
+            count(each, "allocation", "allocations"),
+        ),
+        "lower count, raise the constraint's value, or add nodes with further values".into(),
+    )
+}
+
+fn no_nodes_for_canaries(wanted: i64, canaries: i64, among: usize, because: OnePerNode) -> (String, String) {
+    let because = match because {
+        OnePerNode::DistinctHosts => "distinct_hosts",
+        OnePerNode::StaticPort => "the static port",
+    };
+    (
+        format!(
+            "an update cannot finish: {} beside {} need a node each because of {because}, and there are {}",
+            count(canaries, "canary", "canaries"),
+            count(wanted, "allocation", "allocations"),
+            nodes(among)
+        ),
+        "remove canary (updates then stop an old allocation first), or add nodes".into(),
+    )
+}
+
+fn spread_one_value(attribute: &str, value: Option<&str>, among: Option<usize>) -> (String, String) {
+    match (value, among) {
+        (None, among) => (
             format!(
                 "this spread cannot spread: none of the {} that the job may use has {attribute}",
-                all(nodes.unwrap_or_default())
+                nodes(among.unwrap_or_default())
             ),
             "name an attribute that the nodes have: node status -verbose NODE lists them".into(),
         ),
-        (Some(value), Some(nodes)) => (
+        (Some(value), Some(among)) => (
             format!(
                 "this spread cannot spread: {attribute} is {} on all {} that the job may use",
                 quoted(value),
-                all(nodes)
+                nodes(among)
             ),
             "spread over an attribute in which they differ, such as ${node.unique.name}, or remove it".into(),
         ),

@@ -279,33 +279,9 @@ impl Cascade {
         };
         let whole = self.settled.contains(&key) && self.replaces_all(before, &key, &answer);
         let later = answer.created.iter().any(|e| !e.wait_until.is_zero());
-        let ids = self.made.given() - given;
-        if let Some(futile) = &mut self.futile {
-            let failed = answer.updates.iter().flat_map(|e| e.failed_tg_allocs.keys());
-            let usual = answer.updates.iter().all(|e| e.status == EvalStatus::Complete) && !later;
-            if usual && answer.plans.is_empty() && self.made.drawn() == drawn && failed.clone().next().is_some() {
-                futile.note(&self.state, &key, (ids, self.now), failed);
-            } else {
-                futile.forget(&key);
-            }
-        }
-        let mut rejected: Vec<PlanRejection> = Vec::new();
-        for plan in &answer.plans {
-            let checked = check(&self.state, plan);
-            if checked.rejected.is_empty() {
-                self.carry_out(&key, plan);
-                continue;
-            }
-            rejected.extend(rejections(&self.state, &plan.node_allocation, &checked.rejected));
-            self.carry_out(&key, &checked.accepted(plan));
-        }
-        for e in &answer.updates {
-            if e.failed_tg_allocs.is_empty() {
-                self.failed.remove(&key);
-            } else {
-                self.failed.insert(key.clone(), e.failed_tg_allocs.clone());
-            }
-        }
+        let changes_nothing = !later && answer.plans.is_empty() && self.made.drawn() == drawn;
+        self.note_futility(&key, &answer, changes_nothing, self.made.given() - given);
+        let rejected = self.apply_plans(&key, &answer);
         if whole && rejected.is_empty() {
             self.whole.insert(key.clone());
         }
@@ -314,6 +290,40 @@ impl Cascade {
         }
         self.note_rejections(&key, rejected);
         self.delayed.extend(answer.created.into_iter().filter(|e| !e.wait_until.is_zero()));
+    }
+
+    /// Notes whether an evaluation, which took this many IDs, would find no node again.
+    fn note_futility(&mut self, key: &JobKey, answer: &Answer, changes_nothing: bool, ids: u64) {
+        let Some(futile) = &mut self.futile else { return };
+        let mut failed = answer.updates.iter().flat_map(|e| e.failed_tg_allocs.keys()).peekable();
+        let complete = answer.updates.iter().all(|e| e.status == EvalStatus::Complete);
+        if changes_nothing && complete && failed.peek().is_some() {
+            futile.note(&self.state, key, (ids, self.now), failed);
+        } else {
+            futile.forget(key);
+        }
+    }
+
+    /// Carries out what servers accept of the plans. Returns what they reject.
+    fn apply_plans(&mut self, key: &JobKey, answer: &Answer) -> Vec<PlanRejection> {
+        let mut rejected: Vec<PlanRejection> = Vec::new();
+        for plan in &answer.plans {
+            let checked = check(&self.state, plan);
+            if checked.rejected.is_empty() {
+                self.carry_out(key, plan);
+                continue;
+            }
+            rejected.extend(rejections(&self.state, &plan.node_allocation, &checked.rejected));
+            self.carry_out(key, &checked.accepted(plan));
+        }
+        for e in &answer.updates {
+            if e.failed_tg_allocs.is_empty() {
+                self.failed.remove(key);
+            } else {
+                self.failed.insert(key.clone(), e.failed_tg_allocs.clone());
+            }
+        }
+        rejected
     }
 
     /// Whether an evaluation only places as many new allocations of each group as are stopped because their nodes are

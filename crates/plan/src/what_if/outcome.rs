@@ -168,12 +168,38 @@ pub(super) fn outcome(
     notes: Vec<String>,
 ) -> Outcome {
     let after = cascade.state();
+    let (mut gone, new) = gone_and_new(before, cascade, draining, down);
+    let mut successors = Successors::new(after, new);
+    gone.sort_by(|a, b| order(a.old).cmp(&order(b.old)));
+    let displaced = displaced(gone, &mut successors, cascade);
+    let mut placed: Vec<Placed> =
+        successors.rest().map(|a| Placed { owner: owner(a), name: a.name.clone(), on: place_of(a) }).collect();
+    placed.sort_by(|a, b| (&a.owner, &a.name, &a.on.node_name).cmp(&(&b.owner, &b.name, &b.on.node_name)));
+    let (unplaced, evaluations) = (unplaced(cascade), cascade.evaluations);
+    let (headroom, datacenters) = (Vec::new(), Vec::new());
+    Outcome { changes, displaced, placed, unplaced, headroom, datacenters, evaluations, notes }
+}
+
+/// An allocation that left its node: as it was, as it is in the end, and why.
+struct Gone<'a> {
+    old: &'a Allocation,
+    new: &'a Allocation,
+    cause: Cause,
+}
+
+/// The allocations that left their nodes, and those that came up.
+fn gone_and_new<'a>(
+    before: &'a State,
+    cascade: &'a Cascade,
+    draining: &BTreeSet<String>,
+    down: &BTreeSet<String>,
+) -> (Vec<Gone<'a>>, Vec<&'a Allocation>) {
+    let after = cascade.state();
     let mut ids = cascade.touched.clone();
     for entry in draining.iter().chain(down).filter_map(|id| before.node(id)) {
         ids.extend(entry.allocs.iter().map(|a| Id::new(&a.alloc.id)));
     }
-    let mut gone: Vec<(&Allocation, &Allocation, Cause)> = Vec::new();
-    let mut new_allocs: Vec<&Allocation> = Vec::new();
+    let (mut gone, mut new_allocs) = (Vec::new(), Vec::new());
     for id in &ids {
         let Some(new) = after.alloc_at(id) else { continue };
         let new = &*new.alloc;
@@ -195,18 +221,21 @@ pub(super) fn outcome(
             () => Cause::Stopped,
         };
         if new.terminal() || matches!(cause, Cause::Drained | Cause::Lost) {
-            gone.push((old, new, cause));
+            gone.push(Gone { old, new, cause });
         }
     }
-    let mut successors = Successors::new(after, new_allocs);
+    (gone, new_allocs)
+}
+
+/// The fates of allocations that left their nodes.
+fn displaced(gone: Vec<Gone>, successors: &mut Successors, cascade: &Cascade) -> Vec<Displaced> {
     let mut short: BTreeMap<(JobKey, String), i64> = BTreeMap::new();
     for (key, groups) in &cascade.failed {
         short.extend(groups.iter().map(|(g, m)| ((key.clone(), g.clone()), m.failures())));
     }
-    gone.sort_by(|(a, ..), (b, ..)| order(a).cmp(&order(b)));
-    let direct: Vec<Option<Place>> = gone.iter().map(|(old, ..)| successors.chained(old)).collect();
+    let direct: Vec<Option<Place>> = gone.iter().map(|g| successors.chained(g.old)).collect();
     let mut displaced = Vec::with_capacity(gone.len());
-    for ((old, new, cause), direct) in gone.into_iter().zip(direct) {
+    for (Gone { old, new, cause }, direct) in gone.into_iter().zip(direct) {
         let place = direct.or_else(|| successors.namesake(old, cause));
         let lacking = short.get_mut(&((old.namespace.clone(), old.job_id.clone()), old.task_group.clone()));
         let fate = match &place {
@@ -225,12 +254,14 @@ pub(super) fn outcome(
         let priority = old.job.as_ref().map_or(0, |j| j.priority);
         displaced.push(Displaced { owner, name: old.name.clone(), priority, from, cause, fate, to: place });
     }
-    let mut placed: Vec<Placed> =
-        successors.rest().map(|a| Placed { owner: owner(a), name: a.name.clone(), on: place_of(a) }).collect();
-    placed.sort_by(|a, b| (&a.owner, &a.name, &a.on.node_name).cmp(&(&b.owner, &b.name, &b.on.node_name)));
+    displaced
+}
+
+/// The groups with allocations that no node takes in the end.
+fn unplaced(cascade: &Cascade) -> Vec<Unplaced> {
     let mut unplaced = Vec::new();
     for (key, groups) in &cascade.failed {
-        let job = after.job(&key.0, &key.1);
+        let job = cascade.state().job(&key.0, &key.1);
         let job_type = job.map(|j| j.r#type.clone()).unwrap_or_default();
         unplaced.extend(groups.iter().map(|(group, metrics)| Unplaced {
             owner: Owner {
@@ -245,9 +276,7 @@ pub(super) fn outcome(
             metrics: metrics.clone(),
         }));
     }
-    let evaluations = cascade.evaluations;
-    let (headroom, datacenters) = (Vec::new(), Vec::new());
-    Outcome { changes, displaced, placed, unplaced, headroom, datacenters, evaluations, notes }
+    unplaced
 }
 
 /// Whether an allocation that leaves is to be replaced elsewhere.
