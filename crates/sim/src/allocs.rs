@@ -47,6 +47,18 @@ impl Fate {
             Fate::Complete | Fate::Migrated | Fate::Updated | Fate::Stopped => ClientStatus::Complete,
         }
     }
+
+    /// Why servers stopped the allocation; `None` if they did not.
+    fn why_stopped(self) -> Option<&'static str> {
+        match self {
+            Fate::Failed => Some(descriptions::RESCHEDULED),
+            Fate::Lost => Some(descriptions::LOST),
+            Fate::Migrated => Some(descriptions::MIGRATING),
+            Fate::Updated => Some(descriptions::UPDATING),
+            Fate::Stopped => Some(descriptions::NOT_NEEDED),
+            Fate::Running | Fate::Pending | Fate::Leaving | Fate::Unknown | Fate::Complete => None,
+        }
+    }
 }
 
 /// One allocation, as decided.
@@ -136,41 +148,31 @@ pub fn allocation(
     if replaced {
         a.next_allocation = other;
     } else {
-        a.reschedule_tracker = failed.map(|node| RescheduleTracker {
-            events: Some(vec![RescheduleEvent {
-                reschedule_time: created,
-                prev_alloc_id: other.clone(),
-                prev_node_id: node.id.clone(),
-                delay: group.reschedule_policy.as_ref().map_or(0, |p| p.delay),
-            }]),
-            last_reschedule: "ok".into(),
-        });
+        a.reschedule_tracker = failed.map(|node| rescheduled(group, &other, node, created));
         a.previous_allocation = other;
     }
-    let stopped = match placed.fate {
-        Fate::Failed => Some(descriptions::RESCHEDULED),
-        Fate::Lost => Some(descriptions::LOST),
-        Fate::Migrated => Some(descriptions::MIGRATING),
-        Fate::Updated => Some(descriptions::UPDATING),
-        Fate::Stopped => Some(descriptions::NOT_NEEDED),
-        _ => None,
-    };
-    if let Some(why) = stopped {
+    bring_to(placed.fate, &mut a, (group, node), (created, ended));
+    Some(a)
+}
+
+/// Writes what became of an allocation that was created and ended at these times.
+fn bring_to(fate: Fate, a: &mut Allocation, (group, node): (&TaskGroup, &Node), (created, ended): (i64, i64)) {
+    if let Some(why) = fate.why_stopped() {
         (a.desired_status, a.desired_description) = (DesiredStatus::Stop, why.into());
     }
-    if placed.fate == Fate::Leaving {
+    if fate == Fate::Leaving {
         a.desired_transition.migrate = Some(true);
     }
-    if placed.fate == Fate::Unknown {
+    if fate == Fate::Unknown {
         a.client_description = descriptions::UNKNOWN.into();
         let time = node.status_updated_at.saturating_mul(SECOND);
         let state =
             AllocState { value: ClientStatus::Unknown, time: Time::from_unix_nanos(time), ..Default::default() };
         a.alloc_states.push(state);
     }
-    if placed.fate != Fate::Pending {
-        a.task_states = task_states(group, placed.fate, created + 5 * SECOND, ended);
-        let healthy = placed.fate != Fate::Failed;
+    if fate != Fate::Pending {
+        a.task_states = task_states(group, fate, created + 5 * SECOND, ended);
+        let healthy = fate != Fate::Failed;
         a.deployment_status = (!a.deployment_id.is_empty()).then(|| AllocDeploymentStatus {
             healthy: Some(healthy),
             timestamp: Time::from_unix_nanos(created + 15 * SECOND),
@@ -178,7 +180,19 @@ pub fn allocation(
             ..Default::default()
         });
     }
-    Some(a)
+}
+
+/// The record of one replacement: of the allocation `previous` on a node, at a time.
+fn rescheduled(group: &TaskGroup, previous: &str, node: &Node, at: i64) -> RescheduleTracker {
+    RescheduleTracker {
+        events: Some(vec![RescheduleEvent {
+            reschedule_time: at,
+            prev_alloc_id: previous.into(),
+            prev_node_id: node.id.clone(),
+            delay: group.reschedule_policy.as_ref().map_or(0, |p| p.delay),
+        }]),
+        last_reschedule: "ok".into(),
+    }
 }
 
 /// The states of the tasks, without events.

@@ -1,5 +1,7 @@
 //! The nodes of a synthetic cluster: a few shapes, three datacenters, racks, and some draining or ineligible nodes.
 
+use std::collections::BTreeMap;
+
 use encamp_model::random::Random;
 use encamp_model::*;
 
@@ -168,16 +170,7 @@ pub fn conditions(classes: &[usize], random: &mut Random) -> Vec<Condition> {
 
 /// One node.
 pub fn node(number: usize, class: &Shape, condition: Condition, now: i64, random: &mut Random) -> Node {
-    let mut percent = random.below(100);
-    let (datacenter, at) = DATACENTERS
-        .iter()
-        .enumerate()
-        .find_map(|(i, (name, share))| {
-            let here = percent < *share;
-            percent = percent.saturating_sub(*share);
-            here.then_some((*name, i))
-        })
-        .unwrap_or(("dc1", 0));
+    let (datacenter, at) = datacenter(random);
     let ip = format!("10.{}.{}.{}", at * 64 + (number >> 16), (number >> 8) & 0xff, number & 0xff);
     let name = format!("{datacenter}-{}-{number:05}", class.class);
     let index = 10 + number as u64;
@@ -195,6 +188,45 @@ pub fn node(number: usize, class: &Shape, condition: Condition, now: i64, random
         status_updated_at: (now / SECOND).saturating_sub(86_400 + random.below(2_000_000) as i64),
         ..Default::default()
     };
+    node.attributes = attributes(class, name, &ip, random).into();
+    node.meta = [("rack", format!("r{:02}", random.below(12) + 1)), ("ssd", class.ssd.to_string())]
+        .into_iter()
+        .map(|(k, v)| (k.to_string(), v))
+        .collect();
+    let healthy = DriverInfo {
+        detected: true,
+        healthy: true,
+        health_description: "Healthy".into(),
+        update_time: Time::from_unix_nanos(now - 3600 * SECOND),
+        ..Default::default()
+    };
+    node.drivers = ["docker", "exec", "raw_exec"].map(|d| (d.to_string(), healthy.clone())).into();
+    node.host_volumes = class.volumes.iter().map(|name| (name.to_string(), host_volume(name))).collect();
+    node.node_resources = Some(resources(class, &ip, random).into());
+    node.reserved_resources = Some(NodeReservedResources {
+        cpu: NodeReservedCpuResources { cpu_shares: 200, ..Default::default() },
+        memory: NodeReservedMemoryResources { memory_mb: 512 },
+        disk: NodeReservedDiskResources { disk_mb: 4096 },
+        networks: NodeReservedNetworkResources { reserved_host_ports: "22".into() },
+    });
+    node.computed_class = node.compute_class();
+    apply(&mut node, condition, now, random);
+    node
+}
+
+/// A datacenter, with its position in [`DATACENTERS`].
+fn datacenter(random: &mut Random) -> (&'static str, usize) {
+    let mut percent = random.below(100);
+    let found = DATACENTERS.iter().enumerate().find_map(|(i, (name, share))| {
+        let here = percent < *share;
+        percent = percent.saturating_sub(*share);
+        here.then_some((*name, i))
+    });
+    found.unwrap_or(("dc1", 0))
+}
+
+/// What a node of a class finds out about itself.
+fn attributes(class: &Shape, name: String, ip: &str, random: &mut Random) -> BTreeMap<String, String> {
     let number_text = |n: u64| n.to_string();
     let attributes = [
         ("arch", class.arch.to_string()),
@@ -218,43 +250,17 @@ pub fn node(number: usize, class: &Shape, condition: Condition, now: i64, random
         ("plugins.cni.version.loopback", "v1.6.2".into()),
         ("plugins.cni.version.portmap", "v1.6.2".into()),
         ("unique.hostname", name),
-        ("unique.network.ip-address", ip.clone()),
+        ("unique.network.ip-address", ip.into()),
     ];
-    node.attributes = attributes.into_iter().map(|(k, v)| (k.to_string(), v)).collect();
+    let mut attributes: BTreeMap<String, String> = attributes.into_iter().map(|(k, v)| (k.to_string(), v)).collect();
     if class.gpu.is_some_and(|gpu| gpu.vendor == "nvidia") {
-        node.attributes.insert("cuda.version".into(), choose(random, &["12.4", "12.4", "11.8"]));
+        attributes.insert("cuda.version".into(), choose(random, &["12.4", "12.4", "11.8"]));
     }
-    node.meta = [("rack", format!("r{:02}", random.below(12) + 1)), ("ssd", class.ssd.to_string())]
-        .into_iter()
-        .map(|(k, v)| (k.to_string(), v))
-        .collect();
-    let healthy = DriverInfo {
-        detected: true,
-        healthy: true,
-        health_description: "Healthy".into(),
-        update_time: Time::from_unix_nanos(now - 3600 * SECOND),
-        ..Default::default()
-    };
-    node.drivers = ["docker", "exec", "raw_exec"].map(|d| (d.to_string(), healthy.clone())).into();
-    node.host_volumes = class
-        .volumes
-        .iter()
-        .map(|v| {
-            let config =
-                ClientHostVolumeConfig { name: v.to_string(), path: format!("/srv/{v}"), ..Default::default() };
-            (v.to_string(), config)
-        })
-        .collect();
-    node.node_resources = Some(resources(class, &ip, random).into());
-    node.reserved_resources = Some(NodeReservedResources {
-        cpu: NodeReservedCpuResources { cpu_shares: 200, ..Default::default() },
-        memory: NodeReservedMemoryResources { memory_mb: 512 },
-        disk: NodeReservedDiskResources { disk_mb: 4096 },
-        networks: NodeReservedNetworkResources { reserved_host_ports: "22".into() },
-    });
-    node.computed_class = node.compute_class();
-    apply(&mut node, condition, now, random);
-    node
+    attributes
+}
+
+fn host_volume(name: &str) -> ClientHostVolumeConfig {
+    ClientHostVolumeConfig { name: name.into(), path: format!("/srv/{name}"), ..Default::default() }
 }
 
 fn choose(random: &mut Random, words: &[&str]) -> String {
