@@ -22,7 +22,9 @@ const SUMMARY: &str = "Invalid type specification";
 pub fn parse_type(expr: &Expr, exactness: Exactness) -> Result<Type, Diag> {
     let invalid = |detail: String| Err(Diag::at(expr.span, SUMMARY, detail));
     match &expr.kind {
-        ExprKind::Reference { root, steps, .. } if steps.is_empty() => keyword_type(root, exactness).or_else(invalid),
+        ExprKind::Reference { root, steps, .. } if steps.is_empty() => {
+            keyword_type(root, exactness).or_else(|e| invalid(e.to_string()))
+        }
         ExprKind::Call(call) => constructed_type(call, expr.span, exactness),
         // Literals with names count as keywords here.
         ExprKind::Null => invalid("The keyword \"null\" is not a valid type specification.".to_owned()),
@@ -35,19 +37,32 @@ pub fn parse_type(expr: &Expr, exactness: Exactness) -> Result<Type, Diag> {
     }
 }
 
-/// The type of a keyword, or why it is none.
-fn keyword_type(keyword: &str, exactness: Exactness) -> Result<Type, String> {
-    Err(match keyword {
-        "bool" => return Ok(Type::Bool),
-        "string" => return Ok(Type::String),
-        "number" => return Ok(Type::Number),
-        "any" if exactness == Exactness::AnyAllowed => return Ok(Type::Any),
-        "any" => "The keyword \"any\" cannot be used in this type specification: an exact type is required.".to_owned(),
-        _ => match argument_of(keyword) {
-            Some(argument) => format!("The {keyword} type constructor requires {argument}."),
-            None => format!("The keyword {keyword:?} is not a valid type specification."),
-        },
-    })
+/// Why a keyword names no type.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+enum KeywordError<'a> {
+    /// `any`, where every type has to be spelled out.
+    #[error("The keyword \"any\" cannot be used in this type specification: an exact type is required.")]
+    NotExact,
+    /// The constructor of a type, without its argument.
+    #[error("The {constructor} type constructor requires {argument}.")]
+    WithoutArgument { constructor: &'a str, argument: &'static str },
+    #[error("The keyword {0:?} is not a valid type specification.")]
+    Unknown(&'a str),
+}
+
+/// The type of a keyword.
+fn keyword_type(keyword: &str, exactness: Exactness) -> Result<Type, KeywordError<'_>> {
+    match keyword {
+        "bool" => Ok(Type::Bool),
+        "string" => Ok(Type::String),
+        "number" => Ok(Type::Number),
+        "any" if exactness == Exactness::AnyAllowed => Ok(Type::Any),
+        "any" => Err(KeywordError::NotExact),
+        constructor => Err(match argument_of(constructor) {
+            Some(argument) => KeywordError::WithoutArgument { constructor, argument },
+            None => KeywordError::Unknown(constructor),
+        }),
+    }
 }
 
 /// What the constructor of a type takes.
