@@ -8,8 +8,8 @@ use super::capability::{
 };
 use super::labels::{Labels, Rule};
 use super::policy::Rules;
-use encamp_model::JobAcl;
 use encamp_model::responses::AclAccess;
+use encamp_model::{JobAcl, glob};
 
 /// A permission on a certain object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -294,7 +294,7 @@ impl Acl {
     pub(crate) fn grants_variables(label: &str, rule: &Rule<VariableCapability>, namespace: &str) -> bool {
         let of = label.split('\0').next().unwrap_or_default();
         rule.capabilities.holds_other_than(VariableCapability::Deny)
-            && (namespace == "*" || super::labels::matches(of, namespace))
+            && (namespace == "*" || glob::matches(of, namespace))
     }
 
     fn allows_any_variable(&self, namespace: &str) -> bool {

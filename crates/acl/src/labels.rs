@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::capability::{Set, Word};
+use encamp_model::glob;
 
 /// The rules with one label, merged.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -73,7 +74,7 @@ impl<W: Word> Labels<W> {
 
     /// The rules with wildcards that match.
     pub fn globs(&self, name: &str) -> impl Iterator<Item = Match<'_, W>> {
-        self.globs.iter().filter(move |(label, _)| matches(label, name)).map(move |(label, rule)| {
+        self.globs.iter().filter(move |(label, _)| glob::matches(label, name)).map(move |(label, rule)| {
             let stars = label.bytes().filter(|b| *b == b'*').count();
             // Without its wildcards, a label that matches is not longer than the name.
             Match { label, rule, difference: (name.len() + stars).saturating_sub(label.len()) }
@@ -88,65 +89,5 @@ impl<W: Word> Labels<W> {
     /// The rule that decides about a name: the exact one, or else the closest.
     pub fn find(&self, name: &str) -> Option<Match<'_, W>> {
         self.exact(name).or_else(|| self.closest(name))
-    }
-}
-
-/// Whether a label with wildcards matches a name. Takes time in proportion to both lengths at most multiplied, whatever
-/// the label.
-pub fn matches(label: &str, name: &str) -> bool {
-    let (label, name) = (label.as_bytes(), name.as_bytes());
-    let (mut l, mut n) = (0, 0);
-    // The last wildcard, and how much of the name it covers.
-    let mut star: Option<(usize, usize)> = None;
-    while n < name.len() {
-        match label.get(l) {
-            Some(b'*') => {
-                star = Some((l, n));
-                l += 1;
-            }
-            Some(c) if name.get(n) == Some(c) => {
-                l += 1;
-                n += 1;
-            }
-            _ => match star {
-                Some((at, covered)) => {
-                    star = Some((at, covered + 1));
-                    l = at + 1;
-                    n = covered + 1;
-                }
-                None => return false,
-            },
-        }
-    }
-    label.get(l..).is_some_and(|rest| rest.iter().all(|c| *c == b'*'))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn wildcards() {
-        for (label, name, want) in [
-            ("*", "", true),
-            ("*", "a/b", true),
-            ("", "", true),
-            ("", "a", false),
-            ("a*", "a", true),
-            ("a*c", "abc", true),
-            ("a*c", "abcd", false),
-            ("*b*", "abc", true),
-            ("**", "x", true),
-            ("a*b*c", "axxbyyc", true),
-            ("a*b*c", "axxcyyb", false),
-            ("apps-*", "apps", false),
-            ("*-prod", "apps-prod", true),
-            ("*ab", "aab", true),
-            ("a", "ab", false),
-        ] {
-            assert_eq!(matches(label, name), want, "{label} {name}");
-        }
-        let label = "a*".repeat(100) + "c";
-        assert!(!matches(&label, &"ab".repeat(50_000)), "no explosion");
     }
 }

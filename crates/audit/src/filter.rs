@@ -1,7 +1,7 @@
 //! Which rows are left out (`docs/spec/agent-config.md §5.13.2`).
 
 use super::event::Stage;
-use encamp_acl::labels::matches;
+use encamp_model::glob;
 
 /// A rule: rows that fit in all three are left out.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -18,7 +18,7 @@ impl Filter {
     fn leaves_out(&self, stage: Stage, path: &str, operation: &str) -> bool {
         (self.stages.is_empty() || self.stages.contains(&stage))
             && (self.operations.is_empty() || self.operations.iter().any(|o| o == operation))
-            && self.endpoints.iter().any(|pattern| matches(pattern, path))
+            && self.endpoints.iter().any(|pattern| glob::matches(pattern, path))
     }
 }
 
@@ -56,7 +56,7 @@ mod tests {
             ("", "/", false),
             ("**", "x", true),
         ] {
-            assert_eq!(matches(pattern, text), fits, "{pattern} {text}");
+            assert_eq!(glob::matches(pattern, text), fits, "{pattern} {text}");
         }
     }
 

@@ -5,8 +5,8 @@
 //! - `file`: a log file with its rotation. `sink`: the thread that writes it, and who waits for it.
 //! - [`log`]: the sinks, filters and key of an agent as one [`AuditLog`].
 //!
-//! **May use** `encamp_acl` (patterns with `*`), `encamp_host`, `encamp_model`, `encamp_telemetry`. **Never** decides what is allowed, and knows neither
-//! HTTP nor tokens: `encamp_http` describes its requests.
+//! **May use** `encamp_host`, `encamp_model`, `encamp_telemetry`. **Never** decides what is allowed, and knows neither HTTP
+//! nor tokens: `encamp_http` describes its requests.
 
 #![warn(missing_docs)]
 

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::alloc_dir::AllocDir;
 use super::drivers::Isolation;
 use super::ranges;
-use encamp_model::{AllocNetworkStatus, AllocatedPortMapping, AllocatedTaskResources, Allocation, Node, Task};
+use encamp_model::{AllocNetworkStatus, AllocatedPortMapping, AllocatedTaskResources, Allocation, Node, Task, glob};
 
 /// Variables of the agent that tasks don't get unless `env.denylist` says otherwise.
 const DENIED: &str = "CONSUL_TOKEN,CONSUL_HTTP_TOKEN,CONSUL_HTTP_TOKEN_FILE,NOMAD_TOKEN,VAULT_TOKEN,*_LICENSE,\
@@ -66,7 +66,7 @@ impl TaskEnv {
         // A task with an image has the environment of that.
         let host = (input.isolation != Isolation::Image).then_some(input.host);
         for (k, v) in host.into_iter().flatten() {
-            if k != OWN_SECRET && !env.vars.contains_key(k) && !denied.iter().any(|glob| ranges::glob(glob, k)) {
+            if k != OWN_SECRET && !env.vars.contains_key(k) && !denied.iter().any(|pattern| glob::matches(pattern, k)) {
                 env.vars.insert(k.clone(), v.clone());
             }
         }

@@ -1,4 +1,4 @@
-//! Lists of numbers as text (`0-3,7`), and globs.
+//! Lists of numbers as text (`0-3,7`).
 
 /// The numbers of a list, in order; none if it can't be read.
 pub fn numbers(list: &str) -> Option<Vec<u64>> {
@@ -40,19 +40,6 @@ pub fn text(numbers: &[u64]) -> String {
     runs.iter().map(run).collect::<Vec<_>>().join(",")
 }
 
-/// Whether a name matches a glob; `*` stands for any characters.
-pub(crate) fn glob(pattern: &str, name: &str) -> bool {
-    let mut parts = pattern.split('*');
-    let Some(mut rest) = name.strip_prefix(parts.next().unwrap_or_default()) else { return false };
-    let parts: Vec<&str> = parts.collect();
-    let Some((last, middle)) = parts.split_last() else { return rest.is_empty() };
-    for part in middle {
-        let Some(at) = rest.find(part) else { return false };
-        rest = rest.get(at + part.len()..).unwrap_or_default();
-    }
-    rest.ends_with(last)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -66,21 +53,5 @@ mod tests {
         );
         assert_eq!((text(&[0, 1, 4]), text(&[])), ("0-1,4".into(), String::new()));
         assert!(contains("1,5-7", 6) && !contains("1,5-7", 4) && !contains("", 0));
-    }
-
-    #[test]
-    fn globs() {
-        for (pattern, name, want) in [
-            ("AWS_*", "AWS_KEY", true),
-            ("*_LICENSE", "X_LICENSE", true),
-            ("*_LICENSE", "X_LICENSES", false),
-            ("A", "A", true),
-            ("A", "AB", false),
-            ("A*B*C", "AxxBxC", true),
-            ("A*B*C", "AxxC", false),
-            ("*", "", true),
-        ] {
-            assert_eq!(glob(pattern, name), want, "{pattern} {name}");
-        }
     }
 }

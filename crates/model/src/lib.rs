@@ -9,7 +9,7 @@
 //!   not stored. [`outcome`]: error texts that state whether a request took effect.
 //! - [`gc`]: garbage collection, explained.
 //! - [`diff`]: job diffs. [`json`], [`bytes`], [`time`], [`duration`], [`quote`], [`parse_bool`]: values in JSON and in texts.
-//!   [`random`]: numbers from a seed. [`token_bucket`]: rate limits. [`secret`]: values that answers must not contain.
+//!   [`glob`]: patterns with `*`. [`random`]: numbers from a seed. [`token_bucket`]: rate limits. [`secret`]: values that answers must not contain.
 //! - [`sorted_map`]: maps of few names. [`version`], [`regexp`]: operands of constraints. [`cron`]: launch times of
 //!   periodic jobs.
 //!
@@ -33,6 +33,7 @@ pub mod diff;
 pub mod duration;
 pub mod eval;
 pub mod gc;
+pub mod glob;
 pub mod gossip_key;
 pub mod group;
 mod hash;

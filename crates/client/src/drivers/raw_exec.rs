@@ -15,8 +15,8 @@ use crate::cgroups::{Cgroups, TaskGroups};
 use crate::config::RawExecConfig;
 use crate::directory::{Directory, Links, PathError};
 use crate::programs::is_executable;
-use crate::ranges;
 use crate::users::{self, UserError};
+use encamp_model::glob;
 use std::collections::BTreeMap;
 
 const KEYS: &[&str] =
@@ -66,7 +66,7 @@ impl RawExec {
         block.only(KEYS)?;
         let command = block.required("command")?;
         let denied: Vec<_> = self.config.denied_envvars.iter().cloned().chain(block.texts("denied_envvars")?).collect();
-        let allowed = |k: &str| !denied.iter().any(|glob| ranges::glob(glob, k));
+        let allowed = |k: &str| !denied.iter().any(|pattern| glob::matches(pattern, k));
         let dir = match block.text("work_dir")? {
             dir if dir.is_empty() => task.task_dir(),
             dir => task.task_dir().join(dir),

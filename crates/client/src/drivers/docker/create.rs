@@ -13,7 +13,7 @@ use super::network_holder::Holder;
 use super::task_config::TaskConfig;
 use super::{limits, mounts};
 use crate::config::docker::DockerConfig;
-use crate::ranges;
+use encamp_model::glob;
 
 /// What all labels of the driver begin with.
 const LABELS: &str = "com.hashicorp.nomad.";
@@ -84,7 +84,7 @@ fn labels(config: &DockerConfig, task: &TaskConfig, start: &StartTask, node_id: 
     ];
     let mut out: HashMap<String, String> = task.labels.clone().into_iter().collect();
     for (name, value) in known {
-        if !value.is_empty() && config.extra_labels.iter().any(|glob| ranges::glob(glob, name)) {
+        if !value.is_empty() && config.extra_labels.iter().any(|pattern| glob::matches(pattern, name)) {
             out.insert(format!("{LABELS}{name}"), value.clone());
         }
     }

@@ -12,6 +12,7 @@ use crate::cgroups::Limits;
 use crate::config::default_capabilities::GIVEN;
 use crate::config::docker::DockerConfig;
 use crate::ranges;
+use encamp_model::glob;
 
 /// All capabilities.
 const ALL: &str = "all";
@@ -127,7 +128,7 @@ fn check_device(config: &DockerConfig, device: &Device) -> Result<(), NotAllowed
     let plain = device.host.starts_with('/') && !device.host.split('/').any(|part| part == "..");
     // What the path leads to has to be allowed, too: a link may lead to any device.
     let real = std::fs::canonicalize(&device.host).map(|p| p.display().to_string());
-    let allows = |path: &str| config.allow_devices.iter().any(|glob| ranges::glob(glob, path));
+    let allows = |path: &str| config.allow_devices.iter().any(|pattern| glob::matches(pattern, path));
     let fine = plain && allows(&device.host) && real.map_or(true, |real| allows(&real));
     if fine || config.allow_privileged { Ok(()) } else { Err(NotAllowed::Device(device.host.clone())) }
 }
