@@ -1,7 +1,9 @@
 //! Processes one evaluation without a server.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 use super::stop::Stop;
 use encamp_model::random::Random;
@@ -101,10 +103,10 @@ type KnownOrders = Mutex<HashMap<(u64, usize), Arc<[u32]>>>;
 pub(crate) fn remembered_orders() -> NodeOrder {
     let known = KnownOrders::default();
     NodeOrder::Remembered(Orders::new(move |seed, count| {
-        let known_one = known.lock().unwrap_or_else(PoisonError::into_inner).get(&(seed, count)).cloned();
+        let known_one = known.lock().get(&(seed, count)).cloned();
         known_one.unwrap_or_else(|| {
             let new: Arc<[u32]> = order::places(seed, count).into();
-            let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut known = known.lock();
             if known.len() < MOST_ORDERS {
                 known.insert((seed, count), new.clone());
             }

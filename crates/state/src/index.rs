@@ -3,8 +3,10 @@
 
 use std::collections::HashMap;
 use std::hash::Hash;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+
+use parking_lot::Mutex;
 
 use super::node::NodeEntry;
 use encamp_model::Node;
@@ -211,7 +213,7 @@ fn remembered<K: Eq + Hash>(
     count: usize,
 ) -> Arc<Verdicts> {
     let new = || Arc::new(Verdicts::new(count));
-    let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut known = known.lock();
     if known.len() >= most && !known.contains_key(&check) {
         return new();
     }
@@ -268,7 +270,7 @@ mod tests {
         for n in 0..MOST_CHECKS + 10 {
             index.class_verdicts((n.to_string(), 1, 1));
         }
-        assert_eq!(index.names.class_verdicts.lock().expect("not poisoned").len(), MOST_CHECKS);
+        assert_eq!(index.names.class_verdicts.lock().len(), MOST_CHECKS);
         assert_eq!(Arc::strong_count(&index.class_verdicts(("0".into(), 1, 1))), 2, "known ones are still shared");
     }
 }
