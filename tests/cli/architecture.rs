@@ -91,7 +91,8 @@ fn status_words() -> BTreeSet<String> {
     let statuses = words(JobStatus::ALL).chain(words(EvalStatus::ALL)).chain(words(ClientStatus::ALL));
     let statuses = statuses.chain(words(DeploymentStatus::ALL)).chain(words(NodeStatus::ALL));
     let statuses = statuses.chain(words(TaskStatus::ALL)).chain(words(NodeEligibility::ALL));
-    statuses.chain(words(DrainStatus::ALL)).chain(words(JobType::ALL)).chain(words(LifecycleHook::ALL)).collect()
+    let statuses = statuses.chain(words(DrainStatus::ALL)).chain(words(JobType::ALL));
+    statuses.chain(words(LifecycleHook::ALL)).chain(words(VolumeAccessMode::ALL)).collect()
 }
 
 #[test]

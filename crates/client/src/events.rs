@@ -4,38 +4,38 @@ use std::collections::BTreeMap;
 
 use super::policy::restart::WITHIN_POLICY;
 use super::policy::status::KillCause;
-use encamp_model::{TaskEvent, TaskState, TaskStatus, Time, format_duration};
+use encamp_model::{TaskEvent, TaskEventType, TaskState, TaskStatus, Time, format_duration};
 
 /// How many events of a task are kept.
 const KEPT: usize = 10;
 
-fn make(kind: &str, display: impl Into<String>) -> TaskEvent {
-    TaskEvent { r#type: kind.into(), display_message: display.into(), ..TaskEvent::default() }
+fn make(r#type: TaskEventType, display: impl Into<String>) -> TaskEvent {
+    TaskEvent { r#type, display_message: display.into(), ..TaskEvent::default() }
 }
 
 fn details<const N: usize>(entries: [(&str, String); N]) -> BTreeMap<String, String> {
     entries.into_iter().map(|(k, v)| (k.to_string(), v)).collect()
 }
 
-/// An event of a kind whose text is its message.
-pub fn message(kind: &str, text: impl Into<String>) -> TaskEvent {
+/// An event of a type whose text is its message.
+pub fn message(r#type: TaskEventType, text: impl Into<String>) -> TaskEvent {
     let text = text.into();
-    TaskEvent { message: text.clone(), details: details([("message", text.clone())]), ..make(kind, text) }
+    TaskEvent { message: text.clone(), details: details([("message", text.clone())]), ..make(r#type, text) }
 }
 
 /// `Received`.
 pub fn received() -> TaskEvent {
-    make("Received", "Task received by client")
+    make(TaskEventType::Received, "Task received by client")
 }
 
 /// `Task Setup`.
 pub fn setup() -> TaskEvent {
-    message("Task Setup", "Building Task Directory")
+    message(TaskEventType::TaskSetup, "Building Task Directory")
 }
 
 /// `Started`.
 pub fn started() -> TaskEvent {
-    make("Started", "Task started by client")
+    make(TaskEventType::Started, "Task started by client")
 }
 
 /// `Terminated`; a signal of 0 and an empty text mean none.
@@ -44,7 +44,7 @@ pub fn terminated(code: i64, signal: i64, oom: bool, text: &str) -> TaskEvent {
     if signal != 0 {
         display += &format!(", Signal: {signal}");
     }
-    let mut out = TaskEvent { exit_code: code, signal, message: text.into(), ..make("Terminated", "") };
+    let mut out = TaskEvent { exit_code: code, signal, message: text.into(), ..make(TaskEventType::Terminated, "") };
     out.details =
         details([("exit_code", code.to_string()), ("signal", signal.to_string()), ("oom_killed", oom.to_string())]);
     if !text.is_empty() {
@@ -63,7 +63,7 @@ pub fn killing(timeout: i64) -> TaskEvent {
         _ => format!("Sent interrupt. Waiting {wait} before force killing"),
     };
     let set = if timeout == 0 { BTreeMap::new() } else { details([("kill_timeout", wait)]) };
-    TaskEvent { kill_timeout: timeout, details: set, ..make("Killing", display) }
+    TaskEvent { kill_timeout: timeout, details: set, ..make(TaskEventType::Killing, display) }
 }
 
 /// `Killing` for a reason that is not the task's; the timeout in nanoseconds.
@@ -77,15 +77,19 @@ pub(crate) fn killing_for(timeout: i64, reason: &str) -> TaskEvent {
 /// `Killing` of a task that fails.
 pub(crate) fn killing_failed(reason: &str) -> TaskEvent {
     let set = details([("kill_reason", reason.into()), ("fails_task", "true".into())]);
-    TaskEvent { kill_reason: reason.into(), fails_task: true, details: set, ..make("Killing", reason) }
+    TaskEvent { kill_reason: reason.into(), fails_task: true, details: set, ..make(TaskEventType::Killing, reason) }
 }
 
 /// `Killed`, with what went wrong, if anything did.
 pub fn killed(error: &str) -> TaskEvent {
     if error.is_empty() {
-        return make("Killed", "Task successfully killed");
+        return make(TaskEventType::Killed, "Task successfully killed");
     }
-    TaskEvent { kill_error: error.into(), details: details([("kill_error", error.into())]), ..make("Killed", error) }
+    TaskEvent {
+        kill_error: error.into(),
+        details: details([("kill_error", error.into())]),
+        ..make(TaskEventType::Killed, error)
+    }
 }
 
 /// `Restarting` after a delay in nanoseconds.
@@ -93,24 +97,37 @@ pub fn restarting(reason: &str, delay: i64) -> TaskEvent {
     let text = format!("Task restarting in {}", format_duration(delay));
     let display = if matches!(reason, "" | WITHIN_POLICY) { text } else { format!("{reason} - {text}") };
     let set = details([("restart_reason", reason.into()), ("start_delay", delay.to_string())]);
-    TaskEvent { restart_reason: reason.into(), start_delay: delay, details: set, ..make("Restarting", display) }
+    TaskEvent {
+        restart_reason: reason.into(),
+        start_delay: delay,
+        details: set,
+        ..make(TaskEventType::Restarting, display)
+    }
 }
 
 /// `Not Restarting`, which fails the task.
 pub(crate) fn not_restarting(reason: &str) -> TaskEvent {
     let set = details([("restart_reason", reason.into()), ("fails_task", "true".into())]);
-    TaskEvent { restart_reason: reason.into(), fails_task: true, details: set, ..make("Not Restarting", reason) }
+    TaskEvent {
+        restart_reason: reason.into(),
+        fails_task: true,
+        details: set,
+        ..make(TaskEventType::NotRestarting, reason)
+    }
 }
 
 /// `Restart Signaled`.
 pub(crate) fn restart_signaled(reason: &str) -> TaskEvent {
     let set = details([("restart_reason", reason.into())]);
-    TaskEvent { restart_reason: reason.into(), details: set, ..make("Restart Signaled", reason) }
+    TaskEvent { restart_reason: reason.into(), details: set, ..make(TaskEventType::RestartSignaled, reason) }
 }
 
 /// `Signaling`. The name of the signal is only among the details.
 pub(crate) fn signaling(signal: &str) -> TaskEvent {
-    TaskEvent { details: details([("signal", signal.into())]), ..make("Signaling", "Task being sent a signal") }
+    TaskEvent {
+        details: details([("signal", signal.into())]),
+        ..make(TaskEventType::Signaling, "Task being sent a signal")
+    }
 }
 
 /// `Signaling`, for a reason that the display tells.
@@ -124,54 +141,59 @@ pub(crate) fn of_cause(cause: &KillCause) -> TaskEvent {
         KillCause::SiblingFailed(task) => TaskEvent {
             failed_sibling: task.clone(),
             details: details([("failed_sibling", task.clone())]),
-            ..make("Sibling Task Failed", format!("Task's sibling \"{task}\" failed"))
+            ..make(TaskEventType::SiblingTaskFailed, format!("Task's sibling \"{task}\" failed"))
         },
-        KillCause::LeaderDead => make("Leader Task Dead", "Leader Task in Group dead"),
-        KillCause::MainDead => make("Main Tasks Dead", "Main tasks in the group died"),
+        KillCause::LeaderDead => make(TaskEventType::LeaderTaskDead, "Leader Task in Group dead"),
+        KillCause::MainDead => make(TaskEventType::MainTasksDead, "Main tasks in the group died"),
     }
 }
 
 /// `Driver`: what a driver says of a start that lasts.
 pub(crate) fn driver(text: &str) -> TaskEvent {
     let set = details([("driver_message", text.into())]);
-    TaskEvent { driver_message: text.into(), details: set, ..make("Driver", text) }
+    TaskEvent { driver_message: text.into(), details: set, ..make(TaskEventType::Driver, text) }
 }
 
 /// `Driver Failure`.
 pub(crate) fn driver_failure(error: &str) -> TaskEvent {
     let display = if error.is_empty() { "Failed to start task" } else { error };
     let set = details([("driver_error", error.into())]);
-    TaskEvent { driver_error: error.into(), details: set, ..make("Driver Failure", display) }
+    TaskEvent { driver_error: error.into(), details: set, ..make(TaskEventType::DriverFailure, display) }
 }
 
 /// `Downloading Artifacts`.
 pub(crate) fn downloading_artifacts() -> TaskEvent {
-    make("Downloading Artifacts", "Client is downloading artifacts")
+    make(TaskEventType::DownloadingArtifacts, "Client is downloading artifacts")
 }
 
 /// `Failed Artifact Download`.
 pub(crate) fn failed_artifact_download(error: &str) -> TaskEvent {
     let set = details([("download_error", error.into())]);
-    TaskEvent { download_error: error.into(), details: set, ..make("Failed Artifact Download", error) }
+    TaskEvent { download_error: error.into(), details: set, ..make(TaskEventType::FailedArtifactDownload, error) }
 }
 
 /// `Failed Validation`, which fails the task.
 pub(crate) fn failed_validation(error: &str) -> TaskEvent {
     let set = details([("validation_error", error.into()), ("fails_task", "true".into())]);
-    TaskEvent { validation_error: error.into(), fails_task: true, details: set, ..make("Failed Validation", error) }
+    TaskEvent {
+        validation_error: error.into(),
+        fails_task: true,
+        details: set,
+        ..make(TaskEventType::FailedValidation, error)
+    }
 }
 
 /// `Setup Failure`, which fails the task.
 pub(crate) fn setup_failure(error: &str) -> TaskEvent {
     let set = details([("setup_error", error.into()), ("fails_task", "true".into())]);
-    TaskEvent { setup_error: error.into(), fails_task: true, details: set, ..make("Setup Failure", error) }
+    TaskEvent { setup_error: error.into(), fails_task: true, details: set, ..make(TaskEventType::SetupFailure, error) }
 }
 
 /// Appends an event to a task at `now` (Unix nanoseconds).
 pub fn append(task: &mut TaskState, mut event: TaskEvent, now: i64) {
     event.time = now;
-    match event.r#type.as_str() {
-        "Restarting" => {
+    match event.r#type {
+        TaskEventType::Restarting => {
             task.restarts = task.restarts.saturating_add(1);
             task.last_restart = Time::from_unix_nanos(now);
         }

@@ -272,7 +272,7 @@ fn alloc(id: &str, task: serde_json::Value, volumes: serde_json::Value) -> Alloc
     let mut fields = json!({ "Name": "t", "Driver": "mock_driver", "Config": { "run_for": "1h" } });
     fields.as_object_mut().unwrap().extend(task.as_object().cloned().unwrap());
     let task: Task = serde_json::from_value(fields).unwrap();
-    let never = RestartPolicy { mode: "fail".into(), ..RestartPolicy::default() };
+    let never = RestartPolicy { mode: RestartMode::Fail, ..RestartPolicy::default() };
     let group = TaskGroup {
         name: "g".into(),
         count: 1,
@@ -367,8 +367,10 @@ async fn volumes_are_mounted_for_allocations() {
     assert!(info.node_info.as_ref().is_some_and(|n| n.id == "n1" && n.requires_node_stage_volume));
     assert!(node.csi_controller_plugins["disks"].controller_info.as_ref().is_some_and(|c| c.supports_attach_detach));
 
-    let modes =
-        CsiVolumeCapability { access_mode: "single-node-multi-writer".into(), attachment_mode: "file-system".into() };
+    let modes = CsiVolumeCapability {
+        access_mode: VolumeAccessMode::SingleNodeMultiWriter,
+        attachment_mode: "file-system".into(),
+    };
     let volume = CsiVolume {
         id: "data".into(),
         namespace: "default".into(),
@@ -477,8 +479,13 @@ async fn plugins_that_do_not_answer_are_killed() {
     servers.write(plugin(1_200_000_000));
     servers.status(PLUGIN, ClientStatus::Failed).await;
     let states = servers.alloc(PLUGIN).task_states;
-    let found =
-        states.get("t").expect("a state").events.iter().find(|e| e.r#type == "Plugin became unhealthy").unwrap();
+    let found = states
+        .get("t")
+        .expect("a state")
+        .events
+        .iter()
+        .find(|e| e.r#type == TaskEventType::PluginBecameUnhealthy)
+        .unwrap();
     assert!(found.display_message.starts_with("Killing the task: the plugin did not become healthy within 1.2s: "));
     assert!(client.handle().node().csi_node_plugins.is_empty());
     client.shutdown().await;

@@ -1,6 +1,6 @@
 //! How a volume is used: the access and attachment modes of jobs and volumes, and those of the protocol.
 
-use encamp_model::{CsiMountOptions, CsiVolumeCapability};
+use encamp_model::{CsiMountOptions, CsiVolumeCapability, VolumeAccessMode};
 
 use crate::proto::volume_capability::access_mode::Mode;
 
@@ -24,33 +24,18 @@ pub enum AccessMode {
 }
 
 impl AccessMode {
-    /// All modes.
-    pub const ALL: [AccessMode; 7] = [
-        AccessMode::SingleNodeReaderOnly,
-        AccessMode::SingleNodeWriter,
-        AccessMode::SingleNodeSingleWriter,
-        AccessMode::SingleNodeMultiWriter,
-        AccessMode::MultiNodeReaderOnly,
-        AccessMode::MultiNodeSingleWriter,
-        AccessMode::MultiNodeMultiWriter,
-    ];
-
-    /// The text in jobs and volumes (`docs/spec/jobspec.md §14.11`).
-    pub const fn text(self) -> &'static str {
-        match self {
-            AccessMode::SingleNodeReaderOnly => "single-node-reader-only",
-            AccessMode::SingleNodeWriter => "single-node-writer",
-            AccessMode::SingleNodeSingleWriter => "single-node-single-writer",
-            AccessMode::SingleNodeMultiWriter => "single-node-multi-writer",
-            AccessMode::MultiNodeReaderOnly => "multi-node-reader-only",
-            AccessMode::MultiNodeSingleWriter => "multi-node-single-writer",
-            AccessMode::MultiNodeMultiWriter => "multi-node-multi-writer",
-        }
-    }
-
-    /// The mode of a text; `None` for others.
-    pub fn of_text(text: &str) -> Option<AccessMode> {
-        AccessMode::ALL.into_iter().find(|m| m.text() == text)
+    /// The mode that a job, a volume or a claim names; `None`: plugins have no such mode.
+    pub fn of(mode: &VolumeAccessMode) -> Option<AccessMode> {
+        Some(match mode {
+            VolumeAccessMode::SingleNodeReaderOnly => AccessMode::SingleNodeReaderOnly,
+            VolumeAccessMode::SingleNodeWriter => AccessMode::SingleNodeWriter,
+            VolumeAccessMode::SingleNodeSingleWriter => AccessMode::SingleNodeSingleWriter,
+            VolumeAccessMode::SingleNodeMultiWriter => AccessMode::SingleNodeMultiWriter,
+            VolumeAccessMode::MultiNodeReaderOnly => AccessMode::MultiNodeReaderOnly,
+            VolumeAccessMode::MultiNodeSingleWriter => AccessMode::MultiNodeSingleWriter,
+            VolumeAccessMode::MultiNodeMultiWriter => AccessMode::MultiNodeMultiWriter,
+            VolumeAccessMode::Unset | VolumeAccessMode::Other(_) => return None,
+        })
     }
 
     /// Whether some user of the volume may write.
@@ -138,11 +123,16 @@ pub struct Capability {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UnknownMode {
     /// The access mode.
-    #[error("unknown access mode {0:?}; the modes are {modes}", modes = AccessMode::ALL.map(AccessMode::text).join(", "))]
-    Access(String),
+    #[error("unknown access mode {0:?}; the modes are {modes}", modes = access_modes())]
+    Access(VolumeAccessMode),
     /// The attachment mode.
     #[error("unknown attachment mode {0:?}; the modes are file-system and block-device")]
     Attachment(String),
+}
+
+/// The texts of all access modes.
+fn access_modes() -> String {
+    VolumeAccessMode::ALL.iter().map(VolumeAccessMode::as_str).collect::<Vec<_>>().join(", ")
 }
 
 impl Capability {
@@ -152,7 +142,7 @@ impl Capability {
     /// A text is no mode.
     pub fn new(modes: &CsiVolumeCapability, options: Option<&CsiMountOptions>) -> Result<Capability, UnknownMode> {
         let access =
-            AccessMode::of_text(&modes.access_mode).ok_or_else(|| UnknownMode::Access(modes.access_mode.clone()))?;
+            AccessMode::of(&modes.access_mode).ok_or_else(|| UnknownMode::Access(modes.access_mode.clone()))?;
         let attachment = match AttachmentMode::of_text(&modes.attachment_mode) {
             Some(AttachmentMode::FileSystem) => Attachment::FileSystem(options.cloned().unwrap_or_default()),
             Some(AttachmentMode::BlockDevice) => Attachment::BlockDevice,
@@ -168,22 +158,22 @@ mod tests {
 
     #[test]
     fn modes_have_texts() {
-        for mode in AccessMode::ALL {
-            assert_eq!(AccessMode::of_text(mode.text()), Some(mode));
-            let name = mode.mode().as_str_name().to_lowercase().replace('_', "-");
-            assert_eq!(mode.text(), name, "the names of the protocol");
+        for mode in VolumeAccessMode::ALL {
+            let name = AccessMode::of(mode).expect("a mode").mode().as_str_name().to_lowercase().replace('_', "-");
+            assert_eq!(mode.as_str(), name, "the names of the protocol");
         }
         for mode in AttachmentMode::ALL {
             assert_eq!(AttachmentMode::of_text(mode.text()), Some(mode));
         }
-        assert_eq!((AccessMode::of_text(""), AttachmentMode::of_text("block")), (None, None));
+        assert_eq!((AccessMode::of(&VolumeAccessMode::Unset), AttachmentMode::of_text("block")), (None, None));
     }
 
     #[test]
     fn modes_say_what_they_allow() {
-        let which = |f: fn(AccessMode) -> bool| Vec::from_iter(AccessMode::ALL.into_iter().filter(|m| f(*m)));
+        let all = || VolumeAccessMode::ALL.iter().filter_map(AccessMode::of);
+        let which = |f: fn(AccessMode) -> bool| Vec::from_iter(all().filter(|m| f(*m)));
         assert_eq!(which(|m| !m.writes()), [AccessMode::SingleNodeReaderOnly, AccessMode::MultiNodeReaderOnly]);
-        assert!(which(AccessMode::many_nodes).iter().all(|m| m.text().starts_with("multi-node")));
+        assert!(which(AccessMode::many_nodes).iter().all(|m| m.mode().as_str_name().starts_with("MULTI_NODE")));
         assert_eq!(which(AccessMode::many_nodes).len(), 3);
         assert_eq!(
             which(AccessMode::needs_single_node_multi_writer),

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::group::*;
 use super::job::*;
 use super::json::{is_default, narrow, narrow_list, nil, null_is_default};
+use super::modes::TaskEventType;
 use super::resources::*;
 use super::scores::Scores;
 use super::sorted_map::SortedMap;
@@ -424,7 +425,7 @@ pub struct NodeScoreMeta {
 #[serde(rename_all = "PascalCase", default)]
 pub struct TaskEvent {
     /// `Received`, `Started`, `Terminated`, … (`docs/spec/client.md §28`).
-    pub r#type: String,
+    pub r#type: TaskEventType,
     /// Unix nanoseconds.
     pub time: i64,
     /// The text of events that have one of their own.

@@ -1,6 +1,7 @@
 //! The words and numbers of CSI plugins and of claims on CSI volumes, as closed sets (`docs/spec/snapshot-archive.md §7`),
 //! and what follows from them.
 
+use super::modes::VolumeAccessMode;
 use super::volume::{CsiPlugin, CsiVolume, CsiVolumeClaim};
 
 /// The services that a plugin of a type provides.
@@ -112,15 +113,18 @@ pub enum CsiAccess {
 }
 
 impl CsiAccess {
-    /// The access of an access mode; `None`: there is no such mode.
-    pub fn of_mode(mode: &str) -> Option<CsiAccess> {
+    /// The access of an access mode; `None`: CSI volumes have no such mode.
+    pub fn of_mode(mode: &VolumeAccessMode) -> Option<CsiAccess> {
         Some(match mode {
-            "single-node-reader-only" => CsiAccess::SingleNodeReader,
-            "single-node-writer" => CsiAccess::SingleNodeWriter,
-            "multi-node-reader-only" => CsiAccess::MultiNodeReader,
-            "multi-node-single-writer" => CsiAccess::MultiNodeSingleWriter,
-            "multi-node-multi-writer" => CsiAccess::MultiNodeMultiWriter,
-            _ => return None,
+            VolumeAccessMode::SingleNodeReaderOnly => CsiAccess::SingleNodeReader,
+            VolumeAccessMode::SingleNodeWriter => CsiAccess::SingleNodeWriter,
+            VolumeAccessMode::MultiNodeReaderOnly => CsiAccess::MultiNodeReader,
+            VolumeAccessMode::MultiNodeSingleWriter => CsiAccess::MultiNodeSingleWriter,
+            VolumeAccessMode::MultiNodeMultiWriter => CsiAccess::MultiNodeMultiWriter,
+            VolumeAccessMode::SingleNodeSingleWriter
+            | VolumeAccessMode::SingleNodeMultiWriter
+            | VolumeAccessMode::Unset
+            | VolumeAccessMode::Other(_) => return None,
         })
     }
 
@@ -235,7 +239,7 @@ mod tests {
         let odd = CsiVolumeClaim { state: 5, mode: 3, ..Default::default() };
         assert_eq!((odd.progress(), odd.purpose()), (None, None));
         assert!(CsiClaimState::Unpublishing < CsiClaimState::NodeDetached);
-        assert_eq!(CsiAccess::of_mode("multi-node-single-writer").and_then(CsiAccess::writers), Some(1));
-        assert_eq!(CsiAccess::of_mode(""), None);
+        assert_eq!(CsiAccess::of_mode(&VolumeAccessMode::MultiNodeSingleWriter).and_then(CsiAccess::writers), Some(1));
+        assert_eq!(CsiAccess::of_mode(&VolumeAccessMode::Unset), None);
     }
 }

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::job::*;
 use super::json::{nil, null_is_default};
+use super::modes::RestartMode;
 use super::resources::*;
 use super::service::*;
 use super::status::LifecycleHook;
@@ -98,7 +99,7 @@ pub struct RestartPolicy {
     /// How long a restart waits; the node adds a random part of up to 25 %.
     pub delay: i64,
     /// When the attempts are used up: `fail`, or `delay` until the interval is over.
-    pub mode: String,
+    pub mode: RestartMode,
     /// Whether templates are rendered again before each restart.
     pub render_templates: bool,
 }

@@ -127,10 +127,10 @@ impl VolumeRequest {
 
     /// How the request uses a dynamic host volume: access mode and attachment mode, with their defaults
     /// (`docs/spec/scheduling.md §6.6`).
-    pub fn host_modes(&self) -> (&str, &str) {
-        let access = match self.access_mode.as_str() {
-            "" if self.read_only => "single-node-reader-only",
-            "" => "single-node-writer",
+    pub fn host_modes(&self) -> (&VolumeAccessMode, &str) {
+        let access = match &self.access_mode {
+            VolumeAccessMode::Unset if self.read_only => &VolumeAccessMode::SingleNodeReaderOnly,
+            VolumeAccessMode::Unset => &VolumeAccessMode::SingleNodeWriter,
             mode => mode,
         };
         (access, if self.attachment_mode.is_empty() { "file-system" } else { &self.attachment_mode })

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::job::*;
 use super::json::{is_default, nil, null_is_default};
+use super::modes::VolumeAccessMode;
 
 /// The `EphemeralDisk` object of the HTTP API.
 #[null_is_default]
@@ -74,7 +75,7 @@ pub struct VolumeRequest {
     /// Whether replacements get the same dynamic host volume.
     pub sticky: bool,
     /// How many nodes and allocations use the volume, and how: `single-node-writer`, …
-    pub access_mode: String,
+    pub access_mode: VolumeAccessMode,
     /// `file-system` or `block-device`.
     pub attachment_mode: String,
     /// How a CSI volume is mounted; null: as the volume says.

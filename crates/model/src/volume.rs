@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::alloc::*;
 use super::job::*;
 use super::json::{is_default, nil, nil_entries, null_is_default};
+use super::modes::VolumeAccessMode;
 use super::node::*;
 use super::resources::*;
 use super::secret::{self, SecretString};
@@ -34,7 +35,7 @@ pub struct CsiVolume {
     #[serde(with = "nil")]
     pub topologies: Vec<CsiTopology>,
     /// The mode of the current claims: `single-node-writer`, …; empty: there are none.
-    pub access_mode: String,
+    pub access_mode: VolumeAccessMode,
     /// `file-system` or `block-device`; empty: there are no claims.
     pub attachment_mode: String,
     /// How the volume is mounted by default.
@@ -185,7 +186,7 @@ pub struct CsiVolumeCapability {
     pub attachment_mode: String,
     /// `single-node-reader-only`, `single-node-writer`, `multi-node-reader-only`, `multi-node-single-writer` or
     /// `multi-node-multi-writer`.
-    pub access_mode: String,
+    pub access_mode: VolumeAccessMode,
 }
 
 /// The `HostVolumeCapability` object of the HTTP API.
@@ -196,7 +197,7 @@ pub struct HostVolumeCapability {
     /// `file-system` or `block-device`.
     pub attachment_mode: String,
     /// `single-node-reader-only`, `single-node-writer`, `single-node-single-writer` or `single-node-multi-writer`.
-    pub access_mode: String,
+    pub access_mode: VolumeAccessMode,
 }
 
 /// A task group's claim on a dynamic host volume it asked for as sticky.
@@ -245,7 +246,7 @@ pub struct CsiVolumeClaim {
     /// 0 read, 1 write, 2 collection.
     pub mode: i64,
     /// How the allocation uses the volume: `single-node-writer`, …
-    pub access_mode: String,
+    pub access_mode: VolumeAccessMode,
     /// `file-system` or `block-device`.
     pub attachment_mode: String,
     /// 0 taken, 1 node detached, 2 controller detached, 3 ready to free, 4 unpublishing.

@@ -212,7 +212,7 @@ fn fits(entry: &NodeEntry, plan: &Plan, id: &str, new: &[AllocEntry]) -> Result<
     for a in allocs.values() {
         let group = a.alloc.group().or_else(|| plan.job.as_ref()?.lookup_group(&a.alloc.task_group));
         for v in group.into_iter().flat_map(|g| g.volumes.iter().flat_map(|v| v.values())) {
-            let single = v.r#type == "host" && v.access_mode == "single-node-single-writer";
+            let single = v.r#type == "host" && v.access_mode == VolumeAccessMode::SingleNodeSingleWriter;
             if single && !writers.insert(v.source.clone()) {
                 return Err(Refusal::Writers);
             }

@@ -324,7 +324,7 @@ pub fn alloc(job_type: JobType, tasks: &str) -> Allocation {
         *next
     };
     let tasks: Vec<Task> = serde_json::from_str(tasks).unwrap();
-    let never = RestartPolicy { mode: "fail".into(), ..RestartPolicy::default() };
+    let never = RestartPolicy { mode: RestartMode::Fail, ..RestartPolicy::default() };
     let tasks =
         tasks.into_iter().map(|t| Task { restart_policy: t.restart_policy.clone().or(Some(never.clone())), ..t });
     let group = TaskGroup { name: "g".into(), count: 1, tasks: tasks.collect(), ..TaskGroup::default() };
@@ -371,7 +371,7 @@ pub fn mock(name: &str, config: &str, more: &str) -> String {
 
 /// Types of a task's events.
 pub fn events(alloc: &Allocation, task: &str) -> Vec<String> {
-    alloc.task_states.get(task).map(|t| t.events.iter().map(|e| e.r#type.clone()).collect()).unwrap_or_default()
+    alloc.task_states.get(task).map(|t| t.events.iter().map(|e| e.r#type.to_string()).collect()).unwrap_or_default()
 }
 
 /// Display messages of a task's events.

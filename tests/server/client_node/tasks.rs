@@ -254,8 +254,14 @@ async fn an_allocation_that_ran_too_long_is_complete() {
     bench.servers.write(alloc);
     let alloc = bench.servers.status(&id, ClientStatus::Complete).await;
     assert_eq!(alloc.client_description, "allocation exceeded max_run_duration");
-    let killing =
-        alloc.task_states.get("main").expect("a state").events.iter().find(|e| e.r#type == "Killing").unwrap();
+    let killing = alloc
+        .task_states
+        .get("main")
+        .expect("a state")
+        .events
+        .iter()
+        .find(|e| e.r#type == TaskEventType::Killing)
+        .unwrap();
     assert_eq!(killing.display_message, "exceeded max_run_duration");
     let details = [("kill_reason", "exceeded max_run_duration"), ("kill_timeout", "5s")];
     assert_eq!(killing.details, details.map(|(k, v)| (k.to_string(), v.to_string())).into());

@@ -15,7 +15,7 @@ use super::super::runner::error::InvalidAlloc;
 use super::super::servers::{Servers, ServersError};
 use super::{Agent, BLOCK};
 use crate::clock;
-use encamp_model::{AllocDeploymentStatus, Allocation, ClientStatus, TaskState, Time};
+use encamp_model::{AllocDeploymentStatus, Allocation, ClientStatus, TaskEventType, TaskState, Time};
 
 /// How often a predecessor on another node is polled.
 const REMOTE_POLL: Duration = Duration::from_secs(2);
@@ -150,7 +150,7 @@ impl Agent {
                 let reconnects = alloc.client_status == ClientStatus::Unknown && !alloc.server_terminal();
                 runner.update(alloc.clone()).await;
                 if reconnects {
-                    let event = || events::message("Reconnected", "Client reconnected");
+                    let event = || events::message(TaskEventType::Reconnected, "Client reconnected");
                     runner.tasks.iter().for_each(|t| t.emit(event()));
                     // The servers took what they knew for lost.
                     self.queue.lock().forget(id);

@@ -50,11 +50,9 @@ fn requested(volume: &CsiVolume) -> Result<Vec<Capability>, CsiError> {
 
 /// How a claim uses a volume. A claim without modes uses it like the others.
 pub(crate) fn claimed(volume: &CsiVolume, claim: &CsiVolumeClaim) -> Result<Capability, CsiError> {
-    let or = |own: &String, other: &String| if own.is_empty() { other.clone() } else { own.clone() };
-    let modes = CsiVolumeCapability {
-        access_mode: or(&claim.access_mode, &volume.access_mode),
-        attachment_mode: or(&claim.attachment_mode, &volume.attachment_mode),
-    };
+    let access = if claim.access_mode.is_unset() { &volume.access_mode } else { &claim.access_mode };
+    let attachment = if claim.attachment_mode.is_empty() { &volume.attachment_mode } else { &claim.attachment_mode };
+    let modes = CsiVolumeCapability { access_mode: access.clone(), attachment_mode: attachment.clone() };
     Capability::new(&modes, volume.mount_options.as_ref()).map_err(unknown_mode)
 }
 
@@ -99,7 +97,7 @@ pub(crate) fn created(volume: Volume) -> CsiReply {
 
 /// A volume that nobody uses has no modes.
 pub(crate) fn expand(volume: CsiVolume) -> Result<ExpandVolume, CsiError> {
-    let used = !volume.access_mode.is_empty() && !volume.attachment_mode.is_empty();
+    let used = !volume.access_mode.is_unset() && !volume.attachment_mode.is_empty();
     let capability = if used { Some(claimed(&volume, &CsiVolumeClaim::default())?) } else { None };
     let capacity = capacity(&volume);
     Ok(ExpandVolume { volume: VolumeId::new(volume.external_id), capacity, capability, secrets: volume.secrets })
@@ -186,10 +184,13 @@ pub(crate) fn list_snapshots(page: CsiPage, secrets: Secrets) -> ListSnapshots {
 mod tests {
     use super::*;
     use encamp_csi::{AccessMode, Attachment, ErrorKind};
+    use encamp_model::VolumeAccessMode;
 
     fn volume() -> CsiVolume {
-        let modes =
-            CsiVolumeCapability { access_mode: "single-node-writer".into(), attachment_mode: "file-system".into() };
+        let modes = CsiVolumeCapability {
+            access_mode: VolumeAccessMode::SingleNodeWriter,
+            attachment_mode: "file-system".into(),
+        };
         CsiVolume {
             id: "v".into(),
             external_id: "ext".into(),
@@ -218,7 +219,7 @@ mod tests {
     #[test]
     fn claims_without_modes_have_those_of_the_volume() {
         let volume = CsiVolume {
-            access_mode: "single-node-reader-only".into(),
+            access_mode: VolumeAccessMode::SingleNodeReaderOnly,
             attachment_mode: "block-device".into(),
             ..volume()
         };

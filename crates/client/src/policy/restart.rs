@@ -1,7 +1,7 @@
 //! Whether a task restarts after it exited (`docs/spec/client.md §12`).
 
 use encamp_model::random::Random;
-use encamp_model::{JobType, LifecycleHook, RestartPolicy, TaskLifecycleConfig, format_duration};
+use encamp_model::{JobType, LifecycleHook, RestartMode, RestartPolicy, TaskLifecycleConfig, format_duration};
 
 /// How a task ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -128,7 +128,7 @@ impl RestartTracker {
             return Decision::Finished;
         }
         if self.count > self.policy.attempts {
-            if self.policy.mode == "fail" {
+            if self.policy.mode == RestartMode::Fail {
                 let interval = format_duration(self.policy.interval);
                 let attempts = self.policy.attempts;
                 return failed(format!(
@@ -155,11 +155,11 @@ mod tests {
     use super::*;
     use encamp_model::SECOND;
 
-    fn policy(attempts: i64, mode: &str) -> RestartPolicy {
-        RestartPolicy { attempts, interval: 60 * SECOND, delay: SECOND, mode: mode.into(), render_templates: false }
+    fn policy(attempts: i64, mode: RestartMode) -> RestartPolicy {
+        RestartPolicy { attempts, interval: 60 * SECOND, delay: SECOND, mode, render_templates: false }
     }
 
-    fn tracker(attempts: i64, mode: &str, job_type: JobType) -> RestartTracker {
+    fn tracker(attempts: i64, mode: RestartMode, job_type: JobType) -> RestartTracker {
         RestartTracker::new(policy(attempts, mode), &job_type, None, 0)
     }
 
@@ -168,7 +168,7 @@ mod tests {
 
     #[test]
     fn failures_restart_until_the_attempts_are_used_up() {
-        let (mut t, mut random) = (tracker(2, "fail", JobType::Service), Random::new(1, "t"));
+        let (mut t, mut random) = (tracker(2, RestartMode::Fail, JobType::Service), Random::new(1, "t"));
         for n in 1..=2 {
             let Decision::Restart { reason, delay } = t.decide(&FAILURE, n * SECOND, &mut random) else { panic!() };
             assert_eq!(reason, WITHIN_POLICY);
@@ -182,7 +182,7 @@ mod tests {
 
     #[test]
     fn mode_delay_waits_for_the_end_of_the_interval() {
-        let (mut t, mut random) = (tracker(1, "delay", JobType::Service), Random::new(1, "t"));
+        let (mut t, mut random) = (tracker(1, RestartMode::Delay, JobType::Service), Random::new(1, "t"));
         t.decide(&FAILURE, SECOND, &mut random);
         let want =
             Decision::Restart { reason: "Exceeded allowed attempts, applying a delay".into(), delay: 55 * SECOND };
@@ -192,28 +192,31 @@ mod tests {
     #[test]
     fn success_restarts_services_only() {
         let mut random = Random::new(1, "t");
-        assert_eq!(tracker(3, "fail", JobType::Batch).decide(&SUCCESS, 1, &mut random), Decision::Finished);
-        assert_eq!(tracker(0, "fail", JobType::Sysbatch).decide(&SUCCESS, 1, &mut random), Decision::Finished);
+        assert_eq!(tracker(3, RestartMode::Fail, JobType::Batch).decide(&SUCCESS, 1, &mut random), Decision::Finished);
+        assert_eq!(
+            tracker(0, RestartMode::Fail, JobType::Sysbatch).decide(&SUCCESS, 1, &mut random),
+            Decision::Finished
+        );
         assert!(matches!(
-            tracker(3, "fail", JobType::System).decide(&SUCCESS, 1, &mut random),
+            tracker(3, RestartMode::Fail, JobType::System).decide(&SUCCESS, 1, &mut random),
             Decision::Restart { .. }
         ));
         let no = Decision::Failed { reason: "Policy allows no restarts".into() };
-        assert_eq!(tracker(0, "fail", JobType::Service).decide(&SUCCESS, 1, &mut random), no);
+        assert_eq!(tracker(0, RestartMode::Fail, JobType::Service).decide(&SUCCESS, 1, &mut random), no);
         for (hook, sidecar, ends) in [
             (LifecycleHook::Prestart, false, true),
             (LifecycleHook::Poststart, true, false),
             (LifecycleHook::Poststop, false, true),
         ] {
             let l = TaskLifecycleConfig { hook, sidecar };
-            let mut t = RestartTracker::new(policy(3, "fail"), &JobType::Service, Some(&l), 0);
+            let mut t = RestartTracker::new(policy(3, RestartMode::Fail), &JobType::Service, Some(&l), 0);
             assert_eq!(t.decide(&SUCCESS, 1, &mut random) == Decision::Finished, ends, "{l:?}");
         }
     }
 
     #[test]
     fn kills_and_requests_come_first() {
-        let (mut t, mut random) = (tracker(0, "fail", JobType::Batch), Random::new(1, "t"));
+        let (mut t, mut random) = (tracker(0, RestartMode::Fail, JobType::Batch), Random::new(1, "t"));
         t.ask();
         assert_eq!(t.decide(&FAILURE, 1, &mut random), Decision::Restart { reason: String::new(), delay: 0 });
         assert!(matches!(t.decide(&FAILURE, 1, &mut random), Decision::Failed { .. }), "asked once");
@@ -223,7 +226,7 @@ mod tests {
 
     #[test]
     fn a_failed_check_makes_any_ending_a_failure() {
-        let (mut t, mut random) = (tracker(1, "fail", JobType::Batch), Random::new(1, "t"));
+        let (mut t, mut random) = (tracker(1, RestartMode::Fail, JobType::Batch), Random::new(1, "t"));
         t.ask_failed();
         let again = t.decide(&SUCCESS, SECOND, &mut random);
         assert!(matches!(again, Decision::Restart { reason, .. } if reason == WITHIN_POLICY));
@@ -237,9 +240,9 @@ mod tests {
         let mut random = Random::new(1, "t");
         let start = |recoverable| Ending::NotStarted { recoverable };
         let want = Decision::Failed { reason: "Error was unrecoverable".into() };
-        assert_eq!(tracker(3, "fail", JobType::Batch).decide(&start(false), 1, &mut random), want);
+        assert_eq!(tracker(3, RestartMode::Fail, JobType::Batch).decide(&start(false), 1, &mut random), want);
         assert!(matches!(
-            tracker(3, "fail", JobType::Batch).decide(&start(true), 1, &mut random),
+            tracker(3, RestartMode::Fail, JobType::Batch).decide(&start(true), 1, &mut random),
             Decision::Restart { .. }
         ));
     }

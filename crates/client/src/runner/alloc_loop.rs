@@ -16,7 +16,7 @@ use crate::events;
 use crate::policy::health::{HealthRules, HealthTracker, Verdict};
 use crate::policy::lifecycle::Stage;
 use crate::policy::status;
-use encamp_model::{AllocDeploymentStatus, Allocation, ClientStatus, TaskStatus, Time, duration};
+use encamp_model::{AllocDeploymentStatus, Allocation, ClientStatus, TaskEventType, TaskStatus, Time, duration};
 
 /// The allocations that must end before an allocation starts.
 #[derive(Default)]
@@ -237,7 +237,7 @@ impl AllocRunner {
         drop(inner);
         for (name, reason) in reasons {
             if let Some(task) = self.task(&name) {
-                task.emit(events::message("Alloc Unhealthy", reason));
+                task.emit(events::message(TaskEventType::AllocUnhealthy, reason));
             }
         }
     }

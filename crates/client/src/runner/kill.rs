@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::task::TaskRunner;
 use crate::drivers::{DriverError, Exit, RunningTask};
 use crate::events;
-use encamp_model::{TaskEvent, TaskStatus, duration, format_duration};
+use encamp_model::{TaskEvent, TaskEventType, TaskStatus, duration, format_duration};
 
 /// Pauses between the attempts to stop a task, in seconds.
 const PAUSES: [u64; 4] = [5, 20, 80, 120];
@@ -43,10 +43,10 @@ impl TaskRunner {
             let text = format_duration(delay);
             if self.orders.borrow().hurry {
                 let text = format!("Skipping shutdown_delay of {text} before killing the task.");
-                self.emit(events::message("Skipping shutdown delay", text));
+                self.emit(events::message(TaskEventType::SkippingShutdownDelay, text));
             } else {
                 let text = format!("Waiting for shutdown_delay of {text} before killing the task.");
-                self.change(events::message("Waiting for shutdown delay", text), Some(TaskStatus::Pending));
+                self.change(events::message(TaskEventType::WaitingForShutdownDelay, text), Some(TaskStatus::Pending));
                 tokio::select! {
                     // Ended by itself: nothing is left to kill.
                     exit = handle.wait() => return exit,

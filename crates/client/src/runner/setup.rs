@@ -20,7 +20,7 @@ use crate::events;
 use crate::policy::restart::Ending;
 use crate::task_api::{self, TaskName};
 use crate::users::{self, UserError};
-use encamp_model::{AllocatedPortMapping, Allocation, Job, Task, TaskStatus};
+use encamp_model::{AllocatedPortMapping, Allocation, Job, Task, TaskEventType, TaskStatus};
 
 /// Drivers for which `user.denylist` holds unless `user.checked_drivers` says otherwise.
 const CHECKED_DRIVERS: &str = "exec,qemu,java";
@@ -55,7 +55,7 @@ impl TaskRunner {
         };
         self.first_tokens(&owner).await;
         let failed = |failed: FailedHook| {
-            self.emit(events::message("Task hook failed", failed.to_string()));
+            self.emit(events::message(TaskEventType::HookFailed, failed.to_string()));
             FATAL
         };
         let mut mounts = self.prepare(&owner, &task, driver.as_ref()).map_err(failed)?;

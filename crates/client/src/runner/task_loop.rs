@@ -9,7 +9,7 @@ use crate::drivers::{DriverError, Exit, RunningTask};
 use crate::events;
 use crate::policy::lifecycle::Stage;
 use crate::policy::restart::{Decision, Ending};
-use encamp_model::{JobType, TaskStatus, duration};
+use encamp_model::{JobType, TaskEventType, TaskStatus, duration};
 
 /// Where the loop goes.
 enum Next {
@@ -97,7 +97,7 @@ impl TaskRunner {
                 if running && !alloc.terminal() && !system {
                     tracing::warn!(target: "client.alloc_runner.task_runner", alloc_id = alloc.id, task = self.name, %error, "task not found again");
                     let text = "failed to restore task; will not run until server is contacted";
-                    self.change(events::message("Failed Restoring Task", text), Some(TaskStatus::Pending));
+                    self.change(events::message(TaskEventType::FailedRestoringTask, text), Some(TaskStatus::Pending));
                     let mut contacted = self.shared.contacted.subscribe();
                     tokio::select! {
                         _ = contacted.wait_for(|c| *c) => {}

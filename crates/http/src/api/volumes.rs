@@ -45,7 +45,7 @@ struct CsiVolListStub {
     external_id: String,
     #[serde(with = "nil")]
     topologies: Vec<CsiTopology>,
-    access_mode: String,
+    access_mode: VolumeAccessMode,
     attachment_mode: String,
     current_readers: usize,
     current_writers: usize,

@@ -1,7 +1,7 @@
 //! Defaults of policies, and the merging of a group's policies with the job's (`docs/spec/jobspec.md §10`).
 
 use encamp_model::api::*;
-use encamp_model::{HOUR, JobType, MINUTE, SECOND};
+use encamp_model::{HOUR, JobType, MINUTE, RestartMode, SECOND};
 
 /// Values that are taken from elsewhere where they are null.
 pub(crate) trait Fill {
@@ -87,7 +87,7 @@ pub(crate) fn default_restart(r#type: &JobType) -> RestartPolicy {
         interval: Some(interval),
         attempts: Some(attempts),
         delay: Some(15 * SECOND),
-        mode: Some("fail".into()),
+        mode: Some(RestartMode::Fail.to_string()),
         render_templates: Some(false),
     }
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use encamp_model::{JobType, LifecycleHook, api};
+use encamp_model::{JobType, LifecycleHook, RestartMode, VolumeAccessMode, api};
 
 /// The stored form `M` of a client value.
 pub(crate) trait Stored<M> {
@@ -46,7 +46,7 @@ macro_rules! texts {
     };
 }
 
-texts!(JobType, LifecycleHook);
+texts!(JobType, LifecycleHook, RestartMode, VolumeAccessMode);
 
 impl<A: Stored<M>, M> Stored<Option<M>> for Option<A> {
     fn stored(&self) -> Option<M> {

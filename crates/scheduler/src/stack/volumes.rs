@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::working_plan::WorkingPlan;
 use encamp_model::{
     ClientStatus, CsiAccess, CsiVolume, DesiredStatus, HostVolume, HostVolumeState, Job, Node, TaskGroup,
-    TaskGroupHostVolumeClaim, VolumeRequest,
+    TaskGroupHostVolumeClaim, VolumeAccessMode, VolumeRequest,
 };
 use encamp_state::{NodeEntry, State};
 
@@ -82,9 +82,9 @@ impl VolumeChecks {
         }
         let (access, _) = request.host_modes();
         let writable = match access {
-            "single-node-reader-only" => request.read_only,
-            "single-node-writer" => !request.read_only,
-            "single-node-single-writer" => !has_writer(state, plan, node, source),
+            VolumeAccessMode::SingleNodeReaderOnly => request.read_only,
+            VolumeAccessMode::SingleNodeWriter => !request.read_only,
+            VolumeAccessMode::SingleNodeSingleWriter => !has_writer(state, plan, node, source),
             _ => true,
         };
         if !writable || !request.sticky || self.claims.is_empty() {
@@ -149,8 +149,9 @@ impl VolumeChecks {
     }
 
     fn refuses_csi_write(&self, state: &State, v: &CsiVolume) -> Option<Cow<'static, str>> {
-        let writer = |mode: &str| CsiAccess::of_mode(mode).is_some_and(|access| access.writers() != Some(0));
-        let writes = if v.access_mode.is_empty() {
+        let writer =
+            |mode: &VolumeAccessMode| CsiAccess::of_mode(mode).is_some_and(|access| access.writers() != Some(0));
+        let writes = if v.access_mode.is_unset() {
             v.requested_capabilities.iter().any(|c| writer(&c.access_mode))
         } else {
             writer(&v.access_mode)
@@ -160,7 +161,7 @@ impl VolumeChecks {
         }
         let free = match CsiAccess::of_mode(&v.access_mode) {
             Some(access) => access.writers().is_none_or(|most| v.write_allocs.len() < most),
-            None => v.access_mode.is_empty(),
+            None => v.access_mode.is_unset(),
         };
         if free {
             return None;
@@ -185,7 +186,7 @@ impl VolumeChecks {
 
 fn capable(v: &HostVolume, r: &VolumeRequest) -> bool {
     let modes = r.host_modes();
-    v.requested_capabilities.iter().any(|c| (c.access_mode.as_str(), c.attachment_mode.as_str()) == modes)
+    v.requested_capabilities.iter().any(|c| (&c.access_mode, c.attachment_mode.as_str()) == modes)
 }
 
 /// Whether a proposed allocation on the node writes to the volume. One whose job or group is gone is taken to.

@@ -104,8 +104,8 @@ fn set_defaults(volume: &mut HostVolume, old: Option<&HostVolume>, origin: Origi
         volume.requested_capabilities = match old {
             Some(old) => old.requested_capabilities.clone(),
             None => {
-                let (access_mode, attachment_mode) = ("single-node-writer".into(), "file-system".into());
-                vec![HostVolumeCapability { attachment_mode, access_mode }]
+                let access_mode = VolumeAccessMode::SingleNodeWriter;
+                vec![HostVolumeCapability { attachment_mode: "file-system".into(), access_mode }]
             }
         };
     }

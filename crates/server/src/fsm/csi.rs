@@ -49,7 +49,7 @@ fn keep(new: &mut CsiVolume, old: CsiVolume) -> Result<(), Refusal> {
     let used_as = |c: &CsiVolumeCapability| {
         c.access_mode == old.access_mode && (old.attachment_mode.is_empty() || c.attachment_mode == old.attachment_mode)
     };
-    if !old.access_mode.is_empty() && !new.requested_capabilities.iter().any(used_as) {
+    if !old.access_mode.is_unset() && !new.requested_capabilities.iter().any(used_as) {
         return Err(Refusal::CsiVolumeInUse { id: old.id });
     }
     (new.plugin_id, new.external_id) = (old.plugin_id, old.external_id);
@@ -159,10 +159,9 @@ fn take(txn: &Txn, volume: &mut CsiVolume, claim: &CsiVolumeClaim, writes: bool)
 
 /// Whether the access mode of a claim admits it besides the others, which have to have the same modes.
 fn admits(txn: &Txn, volume: &CsiVolume, claim: &CsiVolumeClaim, access: CsiAccess, writes: bool) -> bool {
-    let same = |stored: &str, new: &str| stored.is_empty() || stored == new;
-    if volume.in_use()
-        && !(same(&volume.access_mode, &claim.access_mode) && same(&volume.attachment_mode, &claim.attachment_mode))
-    {
+    let same_access = volume.access_mode.is_unset() || volume.access_mode == claim.access_mode;
+    let same_attachment = volume.attachment_mode.is_empty() || volume.attachment_mode == claim.attachment_mode;
+    if volume.in_use() && !(same_access && same_attachment) {
         return false;
     }
     // Claims of older snapshots may have no node: it is that of the allocation, if there still is one.

@@ -70,8 +70,7 @@ impl Bench {
 }
 
 fn volume(modes: &[&str]) -> CsiVolume {
-    let capability =
-        |m: &&str| CsiVolumeCapability { access_mode: m.to_string(), attachment_mode: "file-system".into() };
+    let capability = |m: &&str| CsiVolumeCapability { access_mode: (*m).into(), attachment_mode: "file-system".into() };
     CsiVolume {
         id: KEY.1.into(),
         namespace: KEY.0.into(),
@@ -147,9 +146,9 @@ fn modes_are_those_of_the_first_claim_until_the_last_one_is_freed() {
     assert_eq!(b.claim("a", "n1", writer, true), Err(releasing));
     b.release("a", CsiClaimState::ReadyToFree).unwrap();
     let v = b.volume();
-    assert!(!v.in_use() && v.access_mode.is_empty() && v.attachment_mode.is_empty());
+    assert!(!v.in_use() && v.access_mode.is_unset() && v.attachment_mode.is_empty());
     b.claim("c", "n2", readers, false).unwrap();
-    assert_eq!(b.volume().access_mode, readers);
+    assert_eq!(b.volume().access_mode.as_str(), readers);
 }
 
 #[test]

@@ -136,7 +136,7 @@ fn releasing(allocations: &[Allocation]) -> impl Fn(&str) -> bool + use<> {
 fn refresh(v: &mut CsiVolume, plugin: Option<&CsiPlugin>, releasing: impl Fn(&str) -> bool) {
     v.follow_plugin(plugin);
     for claim in v.read_claims.values_mut().chain(v.write_claims.values_mut()).chain(v.past_claims.values_mut()) {
-        if claim.access_mode.is_empty() {
+        if claim.access_mode.is_unset() {
             claim.access_mode.clone_from(&v.access_mode);
         }
         if claim.attachment_mode.is_empty() {
@@ -168,7 +168,7 @@ mod tests {
         let claim = CsiVolumeClaim { allocation_id: "gone".into(), node_id: "n".into(), ..Default::default() };
         CsiVolume {
             id: "v".into(),
-            access_mode: "single-node-writer".into(),
+            access_mode: VolumeAccessMode::SingleNodeWriter,
             schedulable: true,
             nodes_healthy: 9,
             secrets: BTreeMap::from([("k".to_string(), "s".into())]),

@@ -19,7 +19,7 @@ async fn a_single_writer_is_attached_to_one_node() {
     let controller = &on_a.plugin;
     for access in [AccessMode::SingleNodeWriter, AccessMode::MultiNodeSingleWriter] {
         let before = place.lines("violations.jsonl").len();
-        let volume = controller.create_volume(create(access.text(), access)).await.unwrap();
+        let volume = controller.create_volume(create(&format!("{access:?}"), access)).await.unwrap();
         controller.attach_volume(attach(&volume, &a, access)).await.unwrap();
         let e = controller.attach_volume(attach(&volume, &b, access)).await.unwrap_err();
         assert_eq!(e.kind, ErrorKind::InUse, "{e}");

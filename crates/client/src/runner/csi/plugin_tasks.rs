@@ -18,7 +18,7 @@ use crate::csi::registry::{Change, PluginTask};
 use crate::drivers::{Driver, Mount, Propagation, VolumeMounts};
 use crate::events;
 use crate::policy::csi::health_timeout;
-use encamp_model::{CsiServices, Task, TaskCsiPluginConfig};
+use encamp_model::{CsiServices, Task, TaskCsiPluginConfig, TaskEventType};
 
 /// The variable that tells a plugin where to listen.
 const ENDPOINT: &str = "CSI_ENDPOINT";
@@ -26,10 +26,6 @@ const ENDPOINT: &str = "CSI_ENDPOINT";
 const FIRST_PROBES: Duration = Duration::from_millis(500);
 /// Between two probes of one that was.
 const LATER_PROBES: Duration = Duration::from_secs(30);
-/// Types of events.
-const HEALTHY: &str = "Plugin became healthy";
-const UNHEALTHY: &str = "Plugin became unhealthy";
-
 /// Where a plugin with a file system of its own has the directory of its socket, unless the job says so.
 const MOUNT_DIR: &str = "/csi";
 
@@ -216,11 +212,11 @@ impl TaskRunner {
     fn plugin_changed(&self, change: Change, error: Option<NotReady>) {
         match change {
             Change::None => {}
-            Change::Healthy => self.emit(events::message(HEALTHY, "The plugin answers")),
+            Change::Healthy => self.emit(events::message(TaskEventType::PluginBecameHealthy, "The plugin answers")),
             Change::Unhealthy => {
                 let text = error.map(|e| e.to_string()).unwrap_or_default();
                 tracing::warn!(target: "client.csi", task = self.name, error = text, "a storage plugin does not answer");
-                self.emit(events::message(UNHEALTHY, text));
+                self.emit(events::message(TaskEventType::PluginBecameUnhealthy, text));
             }
         }
         // Capabilities may change without the health.
@@ -230,6 +226,6 @@ impl TaskRunner {
     /// Tells why the task of a plugin is killed.
     pub(in crate::runner) fn plugin_failed(&self, failure: &PluginFailure) {
         tracing::warn!(target: "client.csi", task = self.name, error = %failure, "killing the task of a storage plugin");
-        self.emit(events::message(UNHEALTHY, format!("Killing the task: {failure}")));
+        self.emit(events::message(TaskEventType::PluginBecameUnhealthy, format!("Killing the task: {failure}")));
     }
 }

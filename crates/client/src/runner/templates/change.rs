@@ -10,7 +10,7 @@ use super::render::Work;
 use crate::drivers::{ExecError, ExecOutput, ExecRequest};
 use crate::events;
 use crate::policy::backoff::below;
-use encamp_model::{ChangeScript, duration};
+use encamp_model::{ChangeScript, TaskEventType, duration};
 
 /// How long a script may take that does not say it.
 const SCRIPT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -51,7 +51,7 @@ impl Work {
         for signal in &signals {
             let Some(handle) = runner.handle() else {
                 let text = format!("Template skipped signal {signal}: task is not running");
-                runner.emit(events::message("Task hook message", text));
+                runner.emit(events::message(TaskEventType::HookMessage, text));
                 continue;
             };
             runner.emit(events::signaling_because(signal, "Template re-rendered"));
@@ -107,17 +107,17 @@ async fn run_script(runner: &TaskRunner, script: &ChangeScript) -> bool {
     let (kind, text, succeeded) = match exit_code(runner, script).await {
         Ok(0) => {
             let text = format!("Template successfully ran script {command} with arguments: [{shown}]. Exit code: 0");
-            ("Task hook message", text, true)
+            (TaskEventType::HookMessage, text, true)
         }
         Ok(code) => {
             let text = format!(
                 "Template ran script {command} with arguments [{shown}] on change but it exited with code: {code}"
             );
-            ("Task hook failed", text, false)
+            (TaskEventType::HookFailed, text, false)
         }
         Err(error) => {
             let text = format!("Template failed to run script {command} with arguments [{shown}] on change: {error}");
-            ("Task hook failed", text, false)
+            (TaskEventType::HookFailed, text, false)
         }
     };
     runner.emit(events::message(kind, text));

@@ -19,6 +19,7 @@ use crate::templates::TemplateError;
 use crate::templates::cache::Known;
 use crate::templates::place::Place;
 use crate::templates::plan::{Planned, plan};
+use encamp_model::TaskEventType;
 use encamp_template::Dependency;
 
 /// The shortest time between two events about missing dependencies.
@@ -297,7 +298,7 @@ impl Work {
                 return MISSING_PAUSE;
             }
             let text = missing_text(&missing);
-            self.runner.emit(events::message("Template", text.as_str()));
+            self.runner.emit(events::message(TaskEventType::Template, text.as_str()));
             self.reported = Some((text, now));
             return MISSING_PAUSE;
         };
@@ -308,7 +309,7 @@ impl Work {
         }
         let text = missing_text(&missing);
         if text != *last {
-            self.runner.emit(events::message("Template", text.as_str()));
+            self.runner.emit(events::message(TaskEventType::Template, text.as_str()));
         }
         self.reported = Some((text, now));
         MISSING_PAUSE

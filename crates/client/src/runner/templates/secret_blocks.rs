@@ -20,7 +20,7 @@ use crate::events;
 use crate::policy::restart::Ending;
 use crate::templates::reads::{self, Blocking};
 use crate::templates::{NoAnswer, values};
-use encamp_model::{Secret, Task};
+use encamp_model::{Secret, Task, TaskEventType};
 use encamp_template::Dependency;
 use encamp_template::source::VariableName;
 
@@ -50,7 +50,7 @@ impl TaskRunner {
         self.shared.hook("task_hook.prestart", "secrets", &owner.alloc(), begin, read.is_ok());
         read.map_err(|error| {
             let failed = FailedHook { hook: "secrets", error: HookError::Secret(error) };
-            self.emit(events::message("Task hook failed", failed.to_string()));
+            self.emit(events::message(TaskEventType::HookFailed, failed.to_string()));
             NotStarted::Failed(Ending::NotStarted { recoverable: false })
         })
     }
@@ -98,7 +98,7 @@ impl TaskRunner {
                     let missing: BTreeSet<Dependency> = missing.lock().clone();
                     let text = missing_text(&missing.iter().collect());
                     if !missing.is_empty() && text != reported {
-                        self.emit(events::message("Template", text.as_str()));
+                        self.emit(events::message(TaskEventType::Template, text.as_str()));
                         reported = text;
                     }
                 }

@@ -71,7 +71,7 @@ mod tests {
                 attempts: 2,
                 interval: 30 * MINUTE,
                 delay: 15 * SECOND,
-                mode: "fail".into(),
+                mode: RestartMode::Fail,
                 render_templates: false,
             }),
             reschedule_policy: Some(ReschedulePolicy {

@@ -3,7 +3,7 @@
 use super::errors::Errors;
 use encamp_model::quoted;
 use encamp_model::{
-    DisconnectStrategy, JobType, MigrateStrategy, ReschedulePolicy, RestartPolicy, SECOND, ScalingPolicy,
+    DisconnectStrategy, JobType, MigrateStrategy, ReschedulePolicy, RestartMode, RestartPolicy, SECOND, ScalingPolicy,
     ScalingPolicyType, UpdateStrategy, format_duration,
 };
 
@@ -32,10 +32,10 @@ pub(super) fn disconnect(d: &DisconnectStrategy, job_type: &JobType) -> Vec<Stri
 
 pub(super) fn restart(p: &RestartPolicy) -> Vec<String> {
     let mut errors = Errors::default();
-    let mode = quoted(&p.mode);
-    errors.add_if(!matches!(p.mode.as_str(), "delay" | "fail"), format_args!("Unsupported restart mode: {mode}"));
+    let mode = quoted(p.mode.as_str());
+    errors.add_if(!p.mode.is_known(), format_args!("Unsupported restart mode: {mode}"));
     errors.add_if(
-        p.attempts == 0 && p.mode != "fail",
+        p.attempts == 0 && p.mode != RestartMode::Fail,
         format_args!("Restart policy {mode} with 0 attempts is ambiguous"),
     );
     let interval = format_duration(p.interval);

@@ -2,7 +2,7 @@
 
 use super::errors::{Errors, error_list};
 use encamp_model::quoted;
-use encamp_model::{JobType, Task, TaskGroup, VolumeMount, VolumeRequest};
+use encamp_model::{JobType, Task, TaskGroup, VolumeAccessMode, VolumeMount, VolumeRequest};
 
 pub(super) fn volumes(errors: &mut Errors, group: &TaskGroup, job_type: &JobType) {
     let canaries = group.update.as_ref().map_or(0, |u| u.canary);
@@ -15,6 +15,7 @@ pub(super) fn volumes(errors: &mut Errors, group: &TaskGroup, job_type: &JobType
 }
 
 fn volume(v: &VolumeRequest, job_type: &JobType, count: i64, canaries: i64) -> Vec<String> {
+    use VolumeAccessMode::*;
     let mut errors = Errors::default();
     let known = matches!(v.r#type.as_str(), "host" | "csi");
     errors.add_if(!known, format_args!("volume has unrecognized type {}", v.r#type));
@@ -27,15 +28,17 @@ fn volume(v: &VolumeRequest, job_type: &JobType, count: i64, canaries: i64) -> V
         errors.add_if(canaries > 0, "volume cannot be per_alloc when canaries are in use");
         errors.add_if(v.sticky, "volume cannot be per_alloc and sticky at the same time");
     }
-    let mode = v.access_mode.as_str();
+    let mode = &v.access_mode;
     let must_be_read_only = format!("{mode} volumes must be read-only");
     match v.r#type.as_str() {
         "host" => {
             errors.add_if(v.mount_options.is_some(), "host volumes cannot have mount options");
             match mode {
-                "" | "single-node-writer" | "single-node-single-writer" | "single-node-multi-writer" => {}
-                "single-node-reader-only" => errors.add_if(!v.read_only, must_be_read_only),
-                _ => errors.add(format!("host volumes cannot be mounted with {mode} access mode")),
+                Unset | SingleNodeWriter | SingleNodeSingleWriter | SingleNodeMultiWriter => {}
+                SingleNodeReaderOnly => errors.add_if(!v.read_only, must_be_read_only),
+                MultiNodeReaderOnly | MultiNodeSingleWriter | MultiNodeMultiWriter | Other(_) => {
+                    errors.add(format!("host volumes cannot be mounted with {mode} access mode"))
+                }
             }
         }
         "csi" => {
@@ -47,15 +50,15 @@ fn volume(v: &VolumeRequest, job_type: &JobType, count: i64, canaries: i64) -> V
             let shared = count > 1 && !v.per_alloc;
             let only_one = |who: &str| format!("volume with {mode} access mode allows only one {who}");
             match mode {
-                "" => errors.add("CSI volumes must have an access mode"),
-                "single-node-reader-only" => {
+                Unset => errors.add("CSI volumes must have an access mode"),
+                SingleNodeReaderOnly => {
                     errors.add_if(!v.read_only, must_be_read_only);
                     errors.add_if(shared, only_one("reader"));
                 }
-                "multi-node-reader-only" => errors.add_if(!v.read_only, must_be_read_only),
-                "single-node-writer" => errors.add_if(shared, only_one("reader or writer")),
-                "multi-node-single-writer" => errors.add_if(shared && !v.read_only, only_one("writer")),
-                _ => {}
+                MultiNodeReaderOnly => errors.add_if(!v.read_only, must_be_read_only),
+                SingleNodeWriter => errors.add_if(shared, only_one("reader or writer")),
+                MultiNodeSingleWriter => errors.add_if(shared && !v.read_only, only_one("writer")),
+                SingleNodeSingleWriter | SingleNodeMultiWriter | MultiNodeMultiWriter | Other(_) => {}
             }
         }
         _ => {}

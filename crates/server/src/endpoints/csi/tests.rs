@@ -107,7 +107,7 @@ async fn bench(dir: &Dir) -> (Server, Arc<Plugins>) {
 
 fn volume() -> CsiVolume {
     let capability =
-        CsiVolumeCapability { access_mode: "single-node-writer".into(), attachment_mode: "file-system".into() };
+        CsiVolumeCapability { access_mode: VolumeAccessMode::SingleNodeWriter, attachment_mode: "file-system".into() };
     CsiVolume {
         id: "v".into(),
         plugin_id: "p".into(),
@@ -123,7 +123,7 @@ async fn placed(server: &Server, id: &str) -> String {
     let request = VolumeRequest {
         r#type: "csi".into(),
         source: "v".into(),
-        access_mode: "single-node-writer".into(),
+        access_mode: VolumeAccessMode::SingleNodeWriter,
         attachment_mode: "file-system".into(),
         ..Default::default()
     };
@@ -177,7 +177,8 @@ async fn volumes_are_claimed_and_released() {
     // Only what may change by itself is worth asking again.
     let taken = claim(&server, TWO, &proof, asking(&second)).await.unwrap_err();
     assert_eq!((taken.kind, taken.message.as_str()), (ErrorKind::NotYet, "volume max claims reached: v"));
-    let other = CsiVolumeCapability { access_mode: "multi-node-multi-writer".into(), ..asking(&second).capability };
+    let other =
+        CsiVolumeCapability { access_mode: VolumeAccessMode::MultiNodeMultiWriter, ..asking(&second).capability };
     let never =
         claim(&server, TWO, &proof, CsiClaimRequest { capability: other, ..asking(&second) }).await.unwrap_err();
     assert_eq!(never.kind, ErrorKind::Internal, "{}", never.message);

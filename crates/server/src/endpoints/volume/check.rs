@@ -6,8 +6,12 @@ use crate::fsm;
 use encamp_model::*;
 use encamp_state::State;
 
-const ACCESS_MODES: [&str; 4] =
-    ["single-node-reader-only", "single-node-writer", "single-node-single-writer", "single-node-multi-writer"];
+const ACCESS_MODES: [VolumeAccessMode; 4] = [
+    VolumeAccessMode::SingleNodeReaderOnly,
+    VolumeAccessMode::SingleNodeWriter,
+    VolumeAccessMode::SingleNodeSingleWriter,
+    VolumeAccessMode::SingleNodeMultiWriter,
+];
 const ATTACHMENT_MODES: [&str; 2] = ["file-system", "block-device"];
 /// The longest name, in bytes.
 const LONGEST_NAME: usize = 256;
@@ -48,8 +52,8 @@ pub(super) fn problems(v: &HostVolume, origin: Origin) -> Vec<String> {
     }
     out.extend(wrong_capacity(v, origin));
     for c in v.requested_capabilities.iter().take(MOST_BLOCKS) {
-        if !ACCESS_MODES.contains(&c.access_mode.as_str()) {
-            out.push(format!("invalid access mode: {}", quoted(&c.access_mode)));
+        if !ACCESS_MODES.contains(&c.access_mode) {
+            out.push(format!("invalid access mode: {}", quoted(c.access_mode.as_str())));
         }
         if !ATTACHMENT_MODES.contains(&c.attachment_mode.as_str()) {
             out.push(format!("invalid attachment mode: {}", quoted(&c.attachment_mode)));
@@ -121,9 +125,9 @@ pub(super) fn changes(state: &State, old: &HostVolume, new: &HostVolume, origin:
 
 /// Capabilities that allocations use stay.
 fn capabilities_in_use(state: &State, old: &HostVolume, new: &HostVolume) -> Vec<String> {
-    let has = |v: &HostVolume, modes: (&str, &str)| {
+    let has = |v: &HostVolume, modes: (&VolumeAccessMode, &str)| {
         let mut all = v.requested_capabilities.iter();
-        all.any(|c| (c.access_mode.as_str(), c.attachment_mode.as_str()) == modes)
+        all.any(|c| (&c.access_mode, c.attachment_mode.as_str()) == modes)
     };
     let mut out = Vec::new();
     for (entry, requests) in fsm::users(state, old) {
@@ -148,7 +152,7 @@ mod tests {
             plugin_id: "mkdir".into(),
             node_id: "n".into(),
             requested_capabilities: vec![HostVolumeCapability {
-                access_mode: "single-node-writer".into(),
+                access_mode: VolumeAccessMode::SingleNodeWriter,
                 attachment_mode: "file-system".into(),
             }],
             ..HostVolume::default()
