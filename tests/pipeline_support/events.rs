@@ -76,7 +76,7 @@ fn stop(w: &mut World) {
     let eval =
         Evaluation { r#type: JobType::Service, ..Evaluation::pending(&job, EvalTrigger::JobDeregister, w.now, w.id()) };
     let d = JobDeregister {
-        job: (job.namespace.clone(), job.id.clone()),
+        job: job.key(),
         purge: w.random.one_in(3),
         no_shutdown_delay: false,
         eval: Some(eval),

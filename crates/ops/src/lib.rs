@@ -90,13 +90,13 @@ pub enum Operation {
     JobDeregister(Box<JobDeregister>),
     /// Jobs are purged by garbage collection, without evaluations.
     JobBatchDeregister {
-        /// Namespace and ID.
-        jobs: Vec<(String, String)>,
+        /// The jobs.
+        jobs: Vec<JobKey>,
     },
     /// A version of a job is called stable or not.
     JobStability {
-        /// Namespace and ID.
-        job: (String, String),
+        /// The job.
+        job: JobKey,
         /// Which version.
         version: u64,
         /// Stable or not.
@@ -104,8 +104,8 @@ pub enum Operation {
     },
     /// A tag is put on a version of a job, or taken off.
     JobVersionTag {
-        /// Namespace and ID.
-        job: (String, String),
+        /// The job.
+        job: JobKey,
         /// The tag's name.
         name: String,
         /// The tag and its version; none takes the tag of that name off.
@@ -159,8 +159,8 @@ pub enum Operation {
     },
     /// Something was scaled, or failed to be.
     ScalingEvent {
-        /// Namespace and ID of the job.
-        job: (String, String),
+        /// The job.
+        job: JobKey,
         /// The group.
         group: String,
         /// The event.
@@ -352,8 +352,8 @@ pub struct JobRegister {
 /// See [`Operation::JobDeregister`].
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct JobDeregister {
-    /// Namespace and ID.
-    pub job: (String, String),
+    /// The job.
+    pub job: JobKey,
     /// Remove every trace instead of stopping.
     pub purge: bool,
     /// The job's allocations stop without their shutdown delay.

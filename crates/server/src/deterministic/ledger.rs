@@ -4,10 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::sim::{self, Bug, Sim};
-use encamp_model::Evaluation;
-
-/// Namespace and ID of a job.
-type JobKey = (String, String);
+use encamp_model::{Evaluation, JobKey};
 
 /// The outstanding evaluations of a broker. Lost together with the broker's memory.
 #[derive(Debug, Default)]

@@ -55,7 +55,7 @@ pub async fn deregister(
     });
     let eval_id = eval.as_ref().map(|e| e.id.clone()).unwrap_or_default();
     let op = JobDeregister {
-        job: (namespace.into(), id.into()),
+        job: JobKey::new(namespace, id),
         purge: stop.purge,
         no_shutdown_delay: stop.no_shutdown_delay,
         eval,
@@ -187,7 +187,7 @@ pub async fn set_stable(server: &Leading, namespace: &str, request: &JobStabilit
     let id = &request.job_id;
     version(&server.snapshot(), namespace, id, request.job_version)?;
     let op = Operation::JobStability {
-        job: (namespace.into(), id.clone()),
+        job: JobKey::new(namespace, id),
         version: request.job_version,
         stable: request.stable,
     };
@@ -217,7 +217,7 @@ pub async fn tag(
     }
     let tag = JobVersionTag { name: name.into(), description: request.description.clone(), tagged_time: ids::now() };
     let op = Operation::JobVersionTag {
-        job: (namespace.into(), id.into()),
+        job: JobKey::new(namespace, id),
         name: name.into(),
         tag: Some((version, tag.clone())),
     };
@@ -231,7 +231,7 @@ pub async fn tag(
 /// # Errors
 /// No version has the tag.
 pub async fn untag(server: &Leading, namespace: &str, id: &str, name: &str) -> Result<JobTagResponse, Error> {
-    let op = Operation::JobVersionTag { job: (namespace.into(), id.into()), name: name.into(), tag: None };
+    let op = Operation::JobVersionTag { job: JobKey::new(namespace, id), name: name.into(), tag: None };
     let (index, _) = server.commit(op).await?;
     Ok(JobTagResponse { index, ..Default::default() })
 }

@@ -112,7 +112,7 @@ pub async fn scale(
         eval_id: Some(answer.eval_id.clone()).filter(|id| !id.is_empty()),
         create_index: 0,
     };
-    let op = Operation::ScalingEvent { job: (namespace.into(), id.into()), group, event };
+    let op = Operation::ScalingEvent { job: JobKey::new(namespace, id), group, event };
     answer.index = server.commit(op).await?.0;
     answer.known_leader = true;
     Ok(answer)

@@ -106,7 +106,7 @@ mod tests {
     use super::*;
     use crate::fsm::{self, Limits};
     use crate::tests::job;
-    use encamp_model::{Allocation, ClientStatus, DesiredStatus, JobType};
+    use encamp_model::{Allocation, ClientStatus, DesiredStatus, JobKey, JobType};
     use encamp_ops::{JobDeregister, JobRegister, PlanResults, Reply};
 
     const NOW: i64 = 1_700_000_000_000_000_000;
@@ -168,7 +168,7 @@ mod tests {
         let mut w = World::new();
         w.register(Some(eval("first", 50, EvalStatus::Pending, 0)));
         let purge = JobDeregister {
-            job: ("default".into(), "web".into()),
+            job: JobKey::new("default", "web"),
             purge: true,
             no_shutdown_delay: false,
             eval: Some(eval("stop", 50, EvalStatus::Pending, 0)),
@@ -322,7 +322,7 @@ mod tests {
         w.evals(vec![eval("blocked", 80, EvalStatus::Blocked, 1)]);
         assert_eq!((w.take().as_deref(), w.blocked.stats().blocked), (Some("first"), 1));
         let purge = JobDeregister {
-            job: ("default".into(), "web".into()),
+            job: JobKey::new("default", "web"),
             purge: true,
             no_shutdown_delay: false,
             eval: Some(eval("purge", 50, EvalStatus::Pending, 0)),

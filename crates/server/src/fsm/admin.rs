@@ -121,15 +121,10 @@ pub(crate) fn cluster_metadata(txn: &mut Txn, meta: &ClusterMetadata) -> Result<
 }
 
 /// Records that scaling of a group succeeded or failed: newest event first.
-pub(crate) fn scaling_event(
-    txn: &mut Txn,
-    job: &(String, String),
-    group: &str,
-    event: &ScalingEvent,
-) -> Result<(), Refusal> {
-    let mut events = match txn.store.scaling_events(&job.0, &job.1) {
+pub(crate) fn scaling_event(txn: &mut Txn, job: &JobKey, group: &str, event: &ScalingEvent) -> Result<(), Refusal> {
+    let mut events = match txn.store.scaling_events(&job.namespace, &job.id) {
         Some(e) => JobScalingEvents::clone(e),
-        None => JobScalingEvents { namespace: job.0.clone(), job_id: job.1.clone(), ..Default::default() },
+        None => JobScalingEvents { namespace: job.namespace.clone(), job_id: job.id.clone(), ..Default::default() },
     };
     let list = events.scaling_events.entry(group.to_string()).or_default();
     list.insert(0, ScalingEvent { create_index: txn.index, ..event.clone() });

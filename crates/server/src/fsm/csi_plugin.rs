@@ -14,8 +14,8 @@ pub(crate) fn delete(txn: &mut Txn, id: &str) -> Result<(), Refusal> {
     };
     let mut plugin = CsiPlugin::clone(plugin);
     let jobs = plugin.controller_jobs.values().chain(plugin.node_jobs.values()).flat_map(BTreeMap::values);
-    let keys: BTreeSet<(String, String)> = jobs.map(|j| (j.namespace.clone(), j.id.clone())).collect();
-    for (namespace, job) in &keys {
+    let keys: BTreeSet<JobKey> = jobs.map(|j| JobKey::new(&j.namespace, &j.id)).collect();
+    for JobKey { namespace, id: job } in &keys {
         let expected = txn.store.state().job(namespace, job).and_then(|j| expected(txn, j).remove(id));
         describe(&mut plugin, namespace, job, expected);
     }

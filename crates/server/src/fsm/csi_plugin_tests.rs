@@ -76,7 +76,7 @@ fn register(job: Job) -> Operation {
 }
 
 fn deregister(purge: bool) -> Operation {
-    let job = ("default".to_string(), "j".to_string());
+    let job = JobKey::new("default", "j");
     Operation::JobDeregister(Box::new(JobDeregister {
         job,
         purge,

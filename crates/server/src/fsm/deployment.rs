@@ -30,7 +30,7 @@ pub(crate) fn set_status(txn: &mut Txn, u: &DeploymentStatusUpdate, now: i64) ->
             }
         }
     }
-    let (key, version) = ((d.namespace.clone(), d.job_id.clone()), d.job_version);
+    let (key, version) = (d.job_key(), d.job_version);
     let successful = d.status == DeploymentStatus::Successful;
     txn.put_deployment(d);
     if successful {

@@ -53,14 +53,14 @@ pub(crate) fn delete(txn: &mut Txn, evals: &[String], allocs: &[String]) -> Resu
     let mut jobs = BTreeSet::new();
     for id in evals {
         if let Some(old) = txn.store.remove_eval(id) {
-            jobs.insert((old.namespace.clone(), old.job_id.clone()));
+            jobs.insert(old.job_key());
             txn.touch(encamp_state::Table::Evals);
             txn.changes.push(super::Change::EvalGone(old));
         }
     }
     txn.remove_allocs(allocs.iter().map(String::as_str));
-    for (namespace, job) in jobs {
-        status::refresh(txn, &namespace, &job, None, true);
+    for job in jobs {
+        status::refresh(txn, &job.namespace, &job.id, None, true);
     }
     Ok(())
 }

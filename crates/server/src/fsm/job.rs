@@ -160,7 +160,7 @@ fn launches(txn: &mut Txn, job: &Job, now: i64) {
 
 /// Stops or purges a job. The evaluation is written in any case.
 pub(crate) fn deregister(txn: &mut Txn, d: &JobDeregister, limits: Limits) -> Result<(), Refusal> {
-    let (namespace, id) = &d.job;
+    let JobKey { namespace, id } = &d.job;
     if d.no_shutdown_delay {
         let now = DesiredTransition { no_shutdown_delay: Some(true), ..Default::default() };
         let of_job = txn.store.state().allocs_of_job(namespace, id);
@@ -187,13 +187,13 @@ pub(crate) fn deregister(txn: &mut Txn, d: &JobDeregister, limits: Limits) -> Re
 }
 
 /// Purges jobs, all or none.
-pub(crate) fn batch_deregister(txn: &mut Txn, jobs: &[(String, String)]) -> Result<(), Refusal> {
-    jobs.iter().try_for_each(|(namespace, id)| purge::purge(txn, namespace, id))
+pub(crate) fn batch_deregister(txn: &mut Txn, jobs: &[JobKey]) -> Result<(), Refusal> {
+    jobs.iter().try_for_each(|job| purge::purge(txn, &job.namespace, &job.id))
 }
 
 /// Sets the stability of a version without creating a new version.
-pub(crate) fn stability(txn: &mut Txn, job: &(String, String), version: u64, stable: bool) -> Result<(), Refusal> {
-    let Some(row) = txn.store.state().job_version(&job.0, &job.1, version) else { return Ok(()) };
+pub(crate) fn stability(txn: &mut Txn, job: &JobKey, version: u64, stable: bool) -> Result<(), Refusal> {
+    let Some(row) = txn.store.state().job_version(&job.namespace, &job.id, version) else { return Ok(()) };
     if row.stable != stable {
         let row = Job { stable, modify_index: txn.index, ..Job::clone(row) };
         put_row(txn, row);
@@ -208,20 +208,15 @@ fn put_row(txn: &mut Txn, row: Job) {
         txn.put_job(Arc::new(row));
         return;
     }
-    txn.changes.push(Change::JobVersion(row.namespace.clone(), row.id.clone()));
+    txn.changes.push(Change::JobVersion(row.key()));
     txn.store.put_job(Arc::new(row));
     txn.touch(Table::JobVersion);
 }
 
 /// Adds or removes a version tag (`docs/spec/server.md §19.4`).
-pub(crate) fn tag(
-    txn: &mut Txn,
-    job: &(String, String),
-    name: &str,
-    tag: Option<&(u64, JobVersionTag)>,
-) -> Result<(), Refusal> {
-    let entry = txn.store.state().job_entry(&job.0, &job.1).cloned().ok_or(Refusal::JobNotFound)?;
-    let id = || job.1.clone();
+pub(crate) fn tag(txn: &mut Txn, job: &JobKey, name: &str, tag: Option<&(u64, JobVersionTag)>) -> Result<(), Refusal> {
+    let entry = txn.store.state().job_entry(&job.namespace, &job.id).cloned().ok_or(Refusal::JobNotFound)?;
+    let id = || job.id.clone();
     let tagged = |v: &&Arc<Job>| v.version_tag.as_ref().is_some_and(|t| t.name == name);
     let holder = entry.versions.values().find(tagged);
     let row = match tag {

@@ -39,7 +39,7 @@ pub(crate) fn apply(txn: &mut Txn, c: &NodeChange, limits: Limits) -> Result<Rep
     let mut make = |node: &Node| {
         let made = node_evals(state, &system, node, txn.index, c.now, &mut || new_ids.uuid());
         let new = made.unwrap_or_default().into_iter();
-        evals.extend(new.filter(|e| jobs.insert((e.namespace.clone(), e.job_id.clone()))));
+        evals.extend(new.filter(|e| jobs.insert(e.job_key())));
     };
     match &c.change {
         Operation::NodeRegister(r) => {

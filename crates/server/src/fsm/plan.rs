@@ -53,7 +53,7 @@ fn put_deployment(txn: &mut Txn, d: &Deployment, now: i64) -> Result<(), Refusal
         d.create_time = now;
     }
     let successful = d.status == DeploymentStatus::Successful;
-    let (job, version) = ((d.namespace.clone(), d.job_id.clone()), d.job_version);
+    let (job, version) = (d.job_key(), d.job_version);
     txn.put_deployment(d);
     if successful {
         super::job::stability(txn, &job, version, true)?;

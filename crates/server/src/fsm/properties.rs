@@ -200,7 +200,7 @@ fn variable(r: &mut Random, s: &StateStore, n: u64) -> VariableWrite {
 
 fn operation(r: &mut Random, s: &StateStore, n: u64) -> Option<Operation> {
     let id = *r.pick(&JOBS).unwrap();
-    let key = ("default".to_string(), id.to_string());
+    let key = JobKey::new("default", id);
     Some(match r.below(27) {
         0 | 1 => {
             let submission = (r.below(2) == 0).then(|| JobSubmission { source: n.to_string(), ..Default::default() });

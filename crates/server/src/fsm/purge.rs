@@ -38,7 +38,7 @@ pub(crate) fn purge(txn: &mut Txn, namespace: &str, id: &str) -> Result<(), Refu
     freed.into_iter().for_each(|node| txn.unblock(node));
     if txn.store.remove_summary(namespace, id).is_some() {
         txn.touch(Table::JobSummary);
-        txn.changes.push(Change::Summary(namespace.into(), id.into()));
+        txn.changes.push(Change::Summary(JobKey::new(namespace, id)));
     }
     remove_rest(txn, namespace, id);
     Ok(())

@@ -169,7 +169,7 @@ fn a_service_job_lives_and_ends() {
     assert_eq!((counts.starting, counts.running), (0, 1));
 
     let stop = JobDeregister {
-        job: ("default".into(), "web".into()),
+        job: JobKey::new("default", "web"),
         purge: false,
         no_shutdown_delay: false,
         eval: Some(pending("e2", "web")),
@@ -190,7 +190,7 @@ fn a_service_job_lives_and_ends() {
     ok(&mut s, 16, Operation::EvalUpdate { evals: vec![done] });
     assert_eq!(status(&s, "web"), JobStatus::Dead);
     let stop = JobDeregister {
-        job: ("default".into(), "web".into()),
+        job: JobKey::new("default", "web"),
         purge: true,
         no_shutdown_delay: false,
         eval: None,
@@ -215,7 +215,7 @@ fn a_purge_cancels_evaluations_and_frees_capacity() {
     ok(&mut s, 12, Operation::EvalUpdate { evals: vec![blocked] });
     client(&mut s, 13, "a1", ClientStatus::Complete);
     let purge = JobDeregister {
-        job: ("default".into(), "web".into()),
+        job: JobKey::new("default", "web"),
         purge: true,
         no_shutdown_delay: false,
         eval: None,
@@ -306,7 +306,7 @@ fn refused_operations_change_nothing() {
         (Operation::NodeDeregister { ids: vec!["n".into()] }, "node not found"),
         (Operation::NodePoolDelete { names: vec!["all".into()] }, "deleting node pool \"all\" is not allowed"),
         (
-            Operation::JobBatchDeregister { jobs: vec![("default".into(), "web".into()), ("x".into(), "y".into())] },
+            Operation::JobBatchDeregister { jobs: vec![JobKey::new("default", "web"), JobKey::new("x", "y")] },
             "job not found",
         ),
     ] {
@@ -320,7 +320,7 @@ fn refused_operations_change_nothing() {
 #[test]
 fn versions_are_pruned_as_in_the_worked_example() {
     let mut s = new_store();
-    let key = ("default".to_string(), "web".to_string());
+    let key = JobKey::new("default", "web");
     register(&mut s, 10, job("web", JobType::Service), None);
     ok(&mut s, 11, Operation::JobStability { job: key.clone(), version: 0, stable: true });
     for v in 1..=6 {
@@ -502,7 +502,7 @@ fn children_are_counted_by_their_parents() {
     ok(&mut s, 13, Operation::EvalUpdate { evals: vec![done] });
     client(&mut s, 14, "a1", ClientStatus::Complete);
     assert_eq!((children(&s).running, children(&s).dead), (0, 1));
-    let gone = vec![("default".to_string(), "cron/periodic-60".to_string())];
+    let gone = vec![JobKey::new("default", "cron/periodic-60")];
     ok(&mut s, 15, Operation::JobBatchDeregister { jobs: gone });
     assert_eq!(children(&s).dead, 1);
 }

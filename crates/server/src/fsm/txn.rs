@@ -19,9 +19,9 @@ pub enum Change {
     /// The last record of a purged job.
     JobGone(Arc<Job>),
     /// A version of a job that is not the current one.
-    JobVersion(String, String),
-    /// The summary of a job: namespace, ID.
-    Summary(String, String),
+    JobVersion(JobKey),
+    /// The summary of a job.
+    Summary(JobKey),
     /// An evaluation.
     Eval(Arc<Evaluation>),
     /// An evaluation that was removed.
@@ -147,7 +147,7 @@ impl<'a> Txn<'a> {
             return;
         }
         summary.modify_index = self.index;
-        self.changes.push(Change::Summary(summary.namespace.clone(), summary.job_id.clone()));
+        self.changes.push(Change::Summary(JobKey::new(&summary.namespace, &summary.job_id)));
         self.store.put_summary(Arc::new(summary));
         self.touch(Table::JobSummary);
     }

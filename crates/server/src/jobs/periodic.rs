@@ -4,11 +4,8 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use crate::error::Error;
-use encamp_model::{EvalTrigger, Evaluation, Job, JobStatus, SECOND, quoted};
+use encamp_model::{EvalTrigger, Evaluation, Job, JobKey, JobStatus, SECOND, quoted};
 use encamp_state::StateStore;
-
-/// Namespace and ID.
-type Key = (String, String);
 
 /// Whether a job is launched periodically: periodic, enabled, not stopped, not parameterized. A dispatched child of a
 /// parameterized job may be periodic.
@@ -81,8 +78,8 @@ impl From<PeriodicError> for Error {
 #[derive(Debug, Default)]
 pub struct PeriodicTracker {
     enabled: bool,
-    tracked: HashMap<Key, Tracked>,
-    due: BTreeSet<(i64, Key)>,
+    tracked: HashMap<JobKey, Tracked>,
+    due: BTreeSet<(i64, JobKey)>,
 }
 
 impl PeriodicTracker {
@@ -116,7 +113,7 @@ impl PeriodicTracker {
         match &job.periodic {
             Some(config) if is_active(&job) => {
                 let next = config.next_launch(now).map_err(invalid)?;
-                let key = (job.namespace.clone(), job.id.clone());
+                let key = job.key();
                 self.due.extend(next.map(|t| (t, key.clone())));
                 self.tracked.insert(key, Tracked { job, next });
                 Ok(())
@@ -134,7 +131,7 @@ impl PeriodicTracker {
         if !self.enabled {
             return Ok(false);
         }
-        let tracked = self.tracked.get(&(job.namespace.clone(), job.id.clone()));
+        let tracked = self.tracked.get(&job.key());
         let changed = match tracked {
             Some(t) => t.job.create_index != job.create_index || t.job.job_modify_index < job.job_modify_index,
             None => is_active(job),
@@ -147,7 +144,7 @@ impl PeriodicTracker {
 
     /// Untracks a removed job.
     pub fn remove(&mut self, namespace: &str, id: &str) {
-        let key = (namespace.to_string(), id.to_string());
+        let key = JobKey::new(namespace, id);
         if let Some(Tracked { next: Some(t), .. }) = self.tracked.remove(&key) {
             self.due.remove(&(t, key));
         }
@@ -186,7 +183,7 @@ impl PeriodicTracker {
         if !self.enabled {
             return Err(PeriodicError::Disabled { job: id.into() });
         }
-        let tracked = self.tracked.get(&(namespace.to_string(), id.to_string()));
+        let tracked = self.tracked.get(&JobKey::new(namespace, id));
         let missing = || PeriodicError::NotTracked { job: id.into(), namespace: namespace.into() };
         Ok(tracked.ok_or_else(missing)?.job.clone())
     }

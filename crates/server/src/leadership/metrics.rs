@@ -105,8 +105,8 @@ fn blocked(server: &Leading) {
     m.gauge("nomad.blocked_evals.total_blocked", stats.blocked as f64, &[]);
     m.gauge("nomad.blocked_evals.total_escaped", stats.escaped as f64, &[]);
     m.gauge("nomad.blocked_evals.total_quota_limit", stats.quota_limit as f64, &[]);
-    for ((namespace, job), lacking) in &stats.by_job {
-        let labels = [("namespace", namespace.as_str()), ("job", job.as_str())];
+    for (job, lacking) in &stats.by_job {
+        let labels = [("namespace", job.namespace.as_str()), ("job", job.id.as_str())];
         m.gauge("nomad.blocked_evals.job.cpu", lacking.cpu as f64, &labels);
         m.gauge("nomad.blocked_evals.job.memory", lacking.memory as f64, &labels);
     }

@@ -43,7 +43,7 @@ pub fn report_evals(
             trigger = Some(EvalTrigger::Reconnect);
         }
         let Some(trigger) = trigger else { continue };
-        if seen.insert((stored.namespace.clone(), stored.job_id.clone())) {
+        if seen.insert(stored.job_key()) {
             out.push(Evaluation::pending(of, trigger, now, new_id()));
         }
     }

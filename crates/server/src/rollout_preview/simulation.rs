@@ -21,9 +21,6 @@ use encamp_state::{AllocEntry, State, StateStore};
 const MOST_CANCELLED: usize = 1_000;
 const SCHEDULERS: [JobType; 4] = [JobType::Service, JobType::Batch, JobType::System, JobType::Sysbatch];
 
-/// The namespace and ID of a job.
-type JobKey = (String, String);
-
 /// The state of a simulation.
 pub(super) struct Simulation {
     store: StateStore,
@@ -56,11 +53,11 @@ pub(super) struct Simulation {
 impl Simulation {
     /// A copy of a state in which the job is not registered yet. `made`: the IDs of new objects.
     pub(super) fn new(state: &State, job: &Arc<Job>, now: i64, made: Made) -> Simulation {
-        let key = (job.namespace.clone(), job.id.clone());
+        let key = job.key();
         let mut state = state.clone();
         let others: Vec<String> = state
             .deployments()
-            .filter(|d| d.active() && (&d.namespace, &d.job_id) != (&key.0, &key.1))
+            .filter(|d| d.active() && (&d.namespace, &d.job_id) != (&key.namespace, &key.id))
             .map(|d| d.id.clone())
             .collect();
         for id in others {
@@ -113,8 +110,8 @@ impl Simulation {
     pub(super) fn follow(&mut self) -> Result<(), RolloutError> {
         self.store.add_built_ins(1);
         // Some snapshots hold no namespaces.
-        if self.store.state().namespace(&self.key.0).is_none() {
-            let namespaces = vec![Namespace { name: self.key.0.clone(), ..Namespace::default() }];
+        if self.store.state().namespace(&self.key.namespace).is_none() {
+            let namespaces = vec![Namespace { name: self.key.namespace.clone(), ..Namespace::default() }];
             self.apply(&Operation::NamespaceUpsert { namespaces })?;
         }
         if self.job.is_template() {
@@ -123,7 +120,7 @@ impl Simulation {
         }
         let id = self.made.id();
         let eval = Evaluation::pending(&self.job, EvalTrigger::JobRegister, self.now, id);
-        let stored = self.store.state().job(&self.key.0, &self.key.1);
+        let stored = self.store.state().job(&self.key.namespace, &self.key.id);
         if stored.is_some_and(|old| !spec_changed(old, &self.job)) {
             self.apply(&Operation::EvalUpdate { evals: vec![eval] })?;
         } else {
@@ -159,7 +156,7 @@ impl Simulation {
             return Err(RolloutError::Refused(refusal));
         }
         let mut released = eval_lifecycle::entail(op, &applied, index, self.now, &mut self.blocked);
-        released.retain(|(e, _)| self.followed.contains(&(e.namespace.clone(), e.job_id.clone())));
+        released.retain(|(e, _)| self.followed.contains(&e.job_key()));
         eval_lifecycle::take_over(&applied, released, self.now, &mut self.broker);
         Ok(())
     }
@@ -201,7 +198,7 @@ impl Simulation {
         let seen = self.store.latest_index().max(self.store.state().index);
         let eval = self.store.eval(&delivery.eval.id).unwrap_or(&delivery.eval).clone();
         let answer = evaluate(&self.store.state().snapshot(), &eval, self.now, &mut self.made)?;
-        let own = (&eval.namespace, &eval.job_id) == (&self.key.0, &self.key.1);
+        let own = eval.job_key() == self.key;
         let unplaced: BTreeMap<String, i64> = answer
             .updates
             .iter()
@@ -259,13 +256,14 @@ impl Simulation {
         let mut evicted: BTreeMap<JobKey, usize> = BTreeMap::new();
         for (id, _) in &results.victims {
             if let Some(entry) = self.store.state().alloc(id) {
-                *evicted.entry((entry.alloc.namespace.clone(), entry.alloc.job_id.clone())).or_default() += 1;
+                *evicted.entry(entry.alloc.job_key()).or_default() += 1;
             }
         }
         self.followed.extend(evicted.keys().cloned());
         let evicted = evicted.into_iter();
-        step.evicted =
-            evicted.map(|((namespace, job_id), allocations)| Evicted { namespace, job_id, allocations }).collect();
+        step.evicted = evicted
+            .map(|(job, allocations)| Evicted { namespace: job.namespace, job_id: job.id, allocations })
+            .collect();
         self.written.extend(results.placements.iter().map(|a| a.id.clone()));
         self.written.extend(results.stops.iter().map(|s| s.id.clone()));
         self.written.extend(results.victims.iter().map(|(id, _)| id.clone()));
@@ -342,8 +340,8 @@ impl Simulation {
     }
 
     fn deployment(&self) -> Option<Arc<Deployment>> {
-        let d = self.store.state().latest_deployment(&self.key.0, &self.key.1)?;
-        let version = self.store.state().job(&self.key.0, &self.key.1)?.version;
+        let d = self.store.state().latest_deployment(&self.key.namespace, &self.key.id)?;
+        let version = self.store.state().job(&self.key.namespace, &self.key.id)?.version;
         (d.job_version == version || !d.active()).then_some(d).filter(|d| d.create_time >= self.start)
     }
 
@@ -360,7 +358,7 @@ impl Simulation {
     /// Promotes the canaries as an operator would. Returns whether they could be.
     fn promote(&mut self) -> Result<bool, RolloutError> {
         let Some(d) = self.deployment() else { return Ok(false) };
-        let job = self.store.state().job(&self.key.0, &self.key.1).cloned();
+        let job = self.store.state().job(&self.key.namespace, &self.key.id).cloned();
         let Some(job) = job else { return Ok(false) };
         let id = self.made.id();
         let eval = crate::jobs::rollout::evaluation(&d, &job, self.now, id);
@@ -384,7 +382,7 @@ impl Simulation {
 
     /// The allocations of the job that hold resources.
     fn live(&self) -> impl Iterator<Item = Arc<AllocEntry>> {
-        let allocs = self.store.state().allocs_of_job(&self.key.0, &self.key.1);
+        let allocs = self.store.state().allocs_of_job(&self.key.namespace, &self.key.id);
         allocs.into_iter().filter(|a| !a.alloc.client_terminal())
     }
 
@@ -398,7 +396,7 @@ impl Simulation {
 
     /// What runs of each group.
     fn running(&self) -> BTreeMap<String, GroupStep> {
-        let version = self.store.state().job(&self.key.0, &self.key.1).map(|j| (j.create_index, j.version));
+        let version = self.store.state().job(&self.key.namespace, &self.key.id).map(|j| (j.create_index, j.version));
         let mut groups: BTreeMap<String, GroupStep> = BTreeMap::new();
         for entry in self.live().filter(|a| a.alloc.desired_status == DesiredStatus::Run) {
             let a = &entry.alloc;
@@ -418,7 +416,7 @@ impl Simulation {
 
     fn note_serving(&mut self) {
         let running = self.running();
-        let known = self.store.state().job(&self.key.0, &self.key.1).is_some();
+        let known = self.store.state().job(&self.key.namespace, &self.key.id).is_some();
         for group in self.job.task_groups.iter().filter(|_| known) {
             let serving = running.get(&group.name).map_or(0, GroupStep::serving);
             let lowest = self.lowest.entry(group.name.clone()).or_insert(serving);

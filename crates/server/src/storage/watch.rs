@@ -110,8 +110,8 @@ impl Waiting {
                 self.wake_in(Kind::Row(Table::Jobs), &j.namespace, &j.id);
                 self.wake_in(Kind::Row(Table::JobVersion), &j.namespace, &j.id);
             }
-            Change::JobVersion(ns, id) => self.wake_in(Kind::Row(Table::JobVersion), ns, id),
-            Change::Summary(ns, id) => self.wake_in(Kind::Row(Table::JobSummary), ns, id),
+            Change::JobVersion(job) => self.wake_in(Kind::Row(Table::JobVersion), &job.namespace, &job.id),
+            Change::Summary(job) => self.wake_in(Kind::Row(Table::JobSummary), &job.namespace, &job.id),
             Change::Eval(e) | Change::EvalGone(e) => {
                 self.wake(Kind::Row(Table::Evals), &e.id);
                 self.wake_in(Kind::OfJob(Table::Evals), &e.namespace, &e.job_id);

@@ -16,7 +16,7 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use encamp_model::{EvalTrigger, Evaluation, JobType, MINUTE};
+use encamp_model::{EvalTrigger, Evaluation, JobKey, JobType, MINUTE};
 
 use stats::Sums;
 pub use stats::{BlockedStats, Lacking, Place};
@@ -53,7 +53,7 @@ pub struct BlockedEvals {
     by_node: HashMap<String, BTreeSet<Arc<str>>>,
     /// By namespace and job ID; then by node for evaluations of system jobs, else by the empty string. One evaluation
     /// each.
-    jobs: HashMap<(String, String), BTreeMap<String, Arc<str>>>,
+    jobs: HashMap<JobKey, BTreeMap<String, Arc<str>>>,
     /// Escaped evaluations by the resources that they miss other than nodes.
     by_resource: HashMap<String, BTreeSet<Arc<str>>>,
     /// Evaluations with trigger `max-plan-attempts`.
@@ -63,10 +63,6 @@ pub struct BlockedEvals {
     sums: Sums,
     next_failed: i64,
     next_prune: i64,
-}
-
-fn job_key(eval: &Evaluation) -> (String, String) {
-    (eval.namespace.clone(), eval.job_id.clone())
 }
 
 /// The key within a job: a job has one blocked evaluation, a system job one per node. Escaped evaluations count for the
@@ -114,7 +110,7 @@ impl BlockedEvals {
         }
         // The evaluation is blocked again: its tracked state is outdated.
         self.forget(&eval.id, now);
-        let seats = self.jobs.get(&job_key(&eval));
+        let seats = self.jobs.get(&eval.job_key());
         if let Some(id) = seats.and_then(|s| s.get(seat(&eval))).cloned() {
             let tracked = self.tracked.get(&id).map(|t| &t.eval);
             if tracked.is_some_and(|old| knows(old) > knows(&eval)) {
@@ -134,7 +130,7 @@ impl BlockedEvals {
 
     fn track(&mut self, eval: Arc<Evaluation>, token: Option<String>, now: i64) {
         let id: Arc<str> = Arc::from(eval.id.as_str());
-        self.jobs.entry(job_key(&eval)).or_default().insert(seat(&eval).to_string(), id.clone());
+        self.jobs.entry(eval.job_key()).or_default().insert(seat(&eval).to_string(), id.clone());
         self.sums.count(&eval, 1, now);
         let mut ineligible = None;
         if eval.escaped_computed_class {
@@ -161,7 +157,7 @@ impl BlockedEvals {
     fn forget(&mut self, id: &str, now: i64) -> Option<Tracked> {
         let t = self.tracked.remove(id)?;
         self.sums.count(&t.eval, -1, now);
-        let key = job_key(&t.eval);
+        let key = t.eval.job_key();
         if let Some(seats) = self.jobs.get_mut(&key) {
             seats.remove(seat(&t.eval));
             if seats.is_empty() {

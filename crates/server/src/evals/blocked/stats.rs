@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::unblocks::KEEP;
-use encamp_model::Evaluation;
+use encamp_model::{Evaluation, JobKey};
 
 /// The CPU and memory that blocked evaluations lack.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -35,7 +35,7 @@ pub struct BlockedStats {
     /// Tracked evaluations that wait for a quota; always 0.
     pub quota_limit: usize,
     /// By namespace and job ID.
-    pub by_job: BTreeMap<(String, String), Lacking>,
+    pub by_job: BTreeMap<JobKey, Lacking>,
     /// By location.
     pub by_place: BTreeMap<Place, Lacking>,
 }
@@ -61,7 +61,7 @@ impl Sum {
 /// Running sums over tracked evaluations.
 #[derive(Debug, Default)]
 pub(super) struct Sums {
-    by_job: BTreeMap<(String, String), Sum>,
+    by_job: BTreeMap<JobKey, Sum>,
     by_place: BTreeMap<Place, Sum>,
 }
 
@@ -77,8 +77,7 @@ impl Sums {
             if lacking == Lacking::default() {
                 continue;
             }
-            let job = (eval.namespace.clone(), eval.job_id.clone());
-            self.by_job.entry(job).or_default().add(lacking, sign, now);
+            self.by_job.entry(eval.job_key()).or_default().add(lacking, sign, now);
             let no_class = [String::new()];
             let full: Vec<&String> = match metric.class_exhausted.is_empty() {
                 true => no_class.iter().collect(),

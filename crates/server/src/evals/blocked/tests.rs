@@ -205,7 +205,7 @@ fn stats_show_the_missing_resources_by_location() {
     .into();
     block(&mut b, e.clone());
     let s = b.stats();
-    assert_eq!(s.by_job[&("default".to_string(), "a".to_string())], Lacking { cpu: 107, memory: 23 });
+    assert_eq!(s.by_job[&JobKey::new("default", "a")], Lacking { cpu: 107, memory: 23 });
     let reported: Vec<_> = s
         .by_place
         .iter()

@@ -20,10 +20,10 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap, VecDeque};
 use std::sync::Arc;
 
-use encamp_model::{Evaluation, JobType, SECOND};
+use encamp_model::{Evaluation, JobKey, JobType, SECOND};
 
 pub use error::{BrokerError, SCHEDULER_VERSION, check_request};
-use order::{ById, JobKey, JobSlot, Ready, job_key};
+use order::{ById, JobSlot, Ready};
 pub use stats::{Delivery, Ending, Finished, QueueName, QueueStats, Stats};
 
 /// How long a worker may take before an evaluation is nacked, in nanoseconds.
@@ -190,7 +190,7 @@ impl Broker {
     /// Gives a known evaluation the slot of its job, or adds it to the pending ones.
     fn line_up(&mut self, eval: Arc<Evaluation>, now: i64) {
         self.start_clock(&eval, now);
-        match self.jobs.entry(job_key(&eval)) {
+        match self.jobs.entry(eval.job_key()) {
             std::collections::hash_map::Entry::Occupied(mut slot) => {
                 slot.get_mut().push(eval);
                 self.pending_count += 1;
@@ -277,7 +277,7 @@ impl Broker {
         self.timers.insert((deadline, ById(eval.clone())));
         let (deliveries, wait) = (entry.deliveries, entry.enqueued.map(|t| now.saturating_sub(t)));
         #[cfg(test)]
-        if self.ledger.delivered(&eval, job_key(&eval)) {
+        if self.ledger.delivered(&eval, eval.job_key()) {
             self.add_to(name.clone(), eval.clone());
         }
         Some(Delivery { eval, token, queue: name, deliveries, wait })
@@ -356,7 +356,7 @@ impl Broker {
 
     /// Releases the job's slot, or gives it to the next evaluation.
     fn free(&mut self, eval: &Evaluation) {
-        let key = job_key(eval);
+        let key = eval.job_key();
         let Some(slot) = self.jobs.get_mut(&key).filter(|s| s.holder == eval.id) else { return };
         let Some((kept, rest)) = slot.pass_on() else {
             self.jobs.remove(&key);
@@ -404,7 +404,7 @@ impl Broker {
     /// cancelled in favor of it, and a new leader would know of none. Returns whether there was one.
     pub(crate) fn drop_pending(&mut self, id: &str) -> bool {
         let Some((ById(eval), Entry { place: Place::Queued, .. })) = self.known.get_key_value(id) else { return false };
-        let waits = self.jobs.get_mut(&job_key(eval)).is_some_and(|slot| slot.remove(id));
+        let waits = self.jobs.get_mut(&eval.job_key()).is_some_and(|slot| slot.remove(id));
         if waits {
             self.known.remove(id);
             self.pending_count = self.pending_count.saturating_sub(1);
@@ -418,7 +418,7 @@ impl Broker {
         let Some((ById(eval), Entry { place: Place::Queued, .. })) = self.known.get_key_value(id) else { return false };
         let eval = eval.clone();
         // At most one evaluation of a job is ready: others are not searched for.
-        if self.jobs.get(&job_key(&eval)).is_none_or(|slot| slot.holder != eval.id) {
+        if self.jobs.get(&eval.job_key()).is_none_or(|slot| slot.holder != eval.id) {
             return false;
         }
         let Some(queue) = self.queues.get_mut(&QueueName::Scheduler(eval.r#type.clone())) else { return false };

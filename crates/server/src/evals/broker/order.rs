@@ -7,14 +7,6 @@ use std::sync::Arc;
 
 use encamp_model::Evaluation;
 
-/// Namespace and ID of a job.
-pub(super) type JobKey = (String, String);
-
-/// The job of an evaluation.
-pub(super) fn job_key(eval: &Evaluation) -> JobKey {
-    (eval.namespace.clone(), eval.job_id.clone())
-}
-
 /// An evaluation as a map key, compared by its ID only.
 #[derive(Debug, Clone)]
 pub(super) struct ById(pub Arc<Evaluation>);

@@ -273,7 +273,7 @@ impl<'a> Run<'a> {
         tracing::debug!(target: "nomad.core.sched", jobs = n, evals, allocs, "job GC found eligible objects");
         self.reap(std::mem::take(&mut found.rest)).await?;
         let batches = found.jobs.chunks(JOBS).map(|jobs| {
-            let keys = jobs.iter().map(|j| (j.namespace.clone(), j.id.clone())).collect();
+            let keys = jobs.iter().map(|j| j.key()).collect();
             Batch { operation: Operation::JobBatchDeregister { jobs: keys }, deletes: vec![(GcKind::Job, jobs.len())] }
         });
         self.in_batches("nomad.job.batch_deregister", "batch job reap", batches).await?;

@@ -76,7 +76,7 @@ fn example_11_a_purge_leaves_evaluations_alone() {
 
     let deregister = Evaluation { id: "deregister".into(), status: EvalStatus::Pending, ..eval(JobType::Service, 0) };
     let purge = JobDeregister {
-        job: ("default".into(), "web".into()),
+        job: JobKey::new("default", "web"),
         purge: true,
         no_shutdown_delay: false,
         eval: Some(deregister),

@@ -194,7 +194,7 @@ fn run(before: &StateStore, thresholds: &Thresholds, now: i64) -> StateStore {
         |c: Collected| batches(c, 3).into_iter().map(|c| Operation::EvalDelete { evals: c.evals, allocs: c.allocs });
     reaped(std::mem::take(&mut found.rest)).for_each(&mut apply);
     if !found.jobs.is_empty() {
-        let jobs = found.jobs.iter().map(|j| (j.namespace.clone(), j.id.clone())).collect();
+        let jobs = found.jobs.iter().map(|j| j.key()).collect();
         apply(Operation::JobBatchDeregister { jobs });
     }
     let gone = found.keys();

@@ -21,7 +21,6 @@ use crate::storage::watch::{WatchKey, row_key};
 use encamp_model::*;
 use encamp_ops::{DrainUpdate, NodeDrain, Operation};
 use encamp_state::{StateStore, Table};
-use rules::JobKey;
 
 /// How long migration marks are batched, from the first one on.
 const GATHER: i64 = SECOND;
@@ -102,8 +101,8 @@ impl Machine for Drainer {
 
     fn keys(&self) -> Vec<WatchKey> {
         let of_nodes = self.nodes.iter().map(|id| WatchKey::OfNode(id.clone()));
-        let of_jobs = self.jobs.iter().flat_map(|(namespace, id)| {
-            let key = row_key(namespace, id);
+        let of_jobs = self.jobs.iter().flat_map(|job| {
+            let key = row_key(&job.namespace, &job.id);
             [WatchKey::OfJob(Table::Allocs, key.clone()), WatchKey::Row(Table::Jobs, key)]
         });
         [WatchKey::Table(Table::Nodes)].into_iter().chain(of_nodes).chain(of_jobs).collect()
@@ -132,9 +131,9 @@ fn marking(
     now: i64,
     new_id: &mut dyn FnMut() -> String,
 ) -> Vec<Operation> {
-    let mut by_job: BTreeMap<(String, String), Vec<Arc<Allocation>>> = BTreeMap::new();
+    let mut by_job: BTreeMap<JobKey, Vec<Arc<Allocation>>> = BTreeMap::new();
     for a in marks {
-        by_job.entry((a.namespace.clone(), a.job_id.clone())).or_default().push(a);
+        by_job.entry(a.job_key()).or_default().push(a);
     }
     let mut out = Vec::new();
     let (mut transitions, mut evals) = (BTreeMap::new(), Vec::new());

@@ -5,9 +5,6 @@ use std::sync::Arc;
 use encamp_model::*;
 use encamp_state::StateStore;
 
-/// Namespace and ID of a job.
-pub(crate) type JobKey = (String, String);
-
 /// The job of an allocation: the version it was placed with, else the stored one.
 pub fn job_of<'a>(store: &'a StateStore, alloc: &'a Allocation) -> Option<&'a Arc<Job>> {
     alloc.job.as_ref().or_else(|| store.state().job(&alloc.namespace, &alloc.job_id))
@@ -27,7 +24,7 @@ fn awaited(store: &StateStore, alloc: &Allocation) -> bool {
 pub(crate) fn jobs_on(store: &StateStore, node_id: &str) -> Vec<JobKey> {
     let on_node = store.state().allocs_of_node(node_id);
     let leaving = on_node.iter().map(|e| &e.alloc).filter(|a| !a.terminal() && awaited(store, a));
-    let mut jobs: Vec<JobKey> = leaving.map(|a| (a.namespace.clone(), a.job_id.clone())).collect();
+    let mut jobs: Vec<JobKey> = leaving.map(|a| a.job_key()).collect();
     jobs.sort_unstable();
     jobs.dedup();
     jobs
@@ -55,8 +52,10 @@ pub fn movable(
     draining: &dyn Fn(&str) -> bool,
     chosen: &dyn Fn(&str) -> bool,
 ) -> Vec<Arc<Allocation>> {
-    let Some(job) = store.state().job(&key.0, &key.1).filter(|j| j.r#type == JobType::Service) else { return vec![] };
-    let allocs = store.state().allocs_of_job(&key.0, &key.1);
+    let Some(job) = store.state().job(&key.namespace, &key.id).filter(|j| j.r#type == JobType::Service) else {
+        return vec![];
+    };
+    let allocs = store.state().allocs_of_job(&key.namespace, &key.id);
     let mut out = Vec::new();
     for group in &job.task_groups {
         let Some(migrate) = &group.migrate else { continue };
@@ -131,7 +130,7 @@ pub(super) mod tests {
 
     fn moved(job: &Arc<Job>, allocs: Vec<Allocation>) -> usize {
         let s = store(&[job], allocs);
-        let key = (job.namespace.clone(), job.id.clone());
+        let key = job.key();
         movable(&s, &key, &|n| n == DRAINING, &|id| id.starts_with("chosen")).len()
     }
 
@@ -215,7 +214,7 @@ pub(super) mod tests {
             let s = store(&[&service, &system, &sysbatch, &plugin], allocs.clone());
             let found = jobs_on(&s, DRAINING);
             assert_eq!(is_done(&s, DRAINING), done, "{allocs:?}");
-            assert_eq!(found.iter().map(|(_, id)| id.as_str()).collect::<Vec<_>>(), jobs);
+            assert_eq!(found.iter().map(|job| job.id.as_str()).collect::<Vec<_>>(), jobs);
         }
         let s = store(&[], vec![on(&service), on(&system), on(&plugin)]);
         let left = |ignore_system_jobs| {
