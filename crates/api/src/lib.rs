@@ -6,7 +6,7 @@
 //! - [`reads`], [`writes`], [`operations`], [`variables`], [`acl`]: typed endpoints. [`types`]: responses that only
 //!   clients have a type for.
 //! - [`stream`]: streamed responses, and raw requests. [`exec`]: commands that run in tasks.
-//! - [`json`]: JSON with errors that have a path.
+//! - [`json`]: JSON with errors that have a path. [`Verbatim`]: objects that are printed as they came.
 //! - `retry`: which requests are retried, and when; `attempts`, `servers`: to which address.
 //! - [`ApiError`]: errors, with status and body. [`ConfigError`] with [`TlsError`], [`RequestError`], [`AnswerError`]:
 //!   errors before and after the exchange.
@@ -33,6 +33,7 @@ pub mod stream;
 mod tls;
 pub mod types;
 pub mod variables;
+mod verbatim;
 pub mod writes;
 
 pub use acl::{AclKind, OidcCallback};
@@ -40,3 +41,4 @@ pub use client::{Client, Meta, Query, path};
 pub use config::{Config, Tls};
 pub use error::{AnswerError, ApiError, ConfigError, RequestError, TransportFailure};
 pub use tls::TlsError;
+pub use verbatim::Verbatim;

@@ -31,6 +31,16 @@ struct Amount {
     sum: u64,
 }
 
+/// The description of an archive, with its peers.
+#[derive(Serialize)]
+#[serde(rename_all = "PascalCase")]
+struct Described<'a> {
+    #[serde(flatten)]
+    meta: &'a ArchiveMeta,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    peers: &'a str,
+}
+
 /// Opens an archive.
 fn open(path: &Path, name: &str) -> CommandResult<File> {
     File::open(path).map_err(|e| CommandError::new(format!("Error opening snapshot file: open {name}: {}", cause(&e))))
@@ -103,11 +113,8 @@ impl Run for ArchiveInspect {
             Err(e) => return context.report(&e),
         };
         if self.json {
-            let mut whole = json!({ "Meta": meta, "Stats": list });
-            if let (Some(members), false) = (whole["Meta"].as_object_mut(), meta.peers.is_empty()) {
-                members.insert("Peers".into(), meta.peers.clone().into());
-            }
-            return match print::sorted(&whole) {
+            let described = Described { meta: &meta, peers: &meta.peers };
+            return match print::sorted(&json!({ "Meta": described, "Stats": list })) {
                 Ok(text) => {
                     context.ui.output(&text);
                     0
