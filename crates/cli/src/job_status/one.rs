@@ -8,7 +8,7 @@ use crate::launch;
 use crate::render::allocations::{self, Listing, Row};
 use crate::render::metrics::metric_lines;
 use crate::render::styled::Styled;
-use crate::render::table::{Form, table};
+use crate::render::table::{Form, pairs, table};
 use crate::render::ui::Ui;
 use crate::render::{deployments, evaluations, values};
 use encamp_api::Query;
@@ -28,8 +28,7 @@ pub(super) fn show(
 ) -> CommandResult<u8> {
     let client = &connection.client;
     let (job, _) = connection.wait(client.job_within(namespace, id)).context("Error querying job")?;
-    let periodic = job.periodic.is_some();
-    let parameterized = is_parameterized(&job);
+    let kind = Kind { periodic: job.periodic.is_some(), parameterized: is_parameterized(&job) };
     context.ui.output(&header(&job, connection));
     if command.short {
         return Ok(0);
@@ -38,20 +37,10 @@ pub(super) fn show(
         let read = connection.wait(client.job_summary(namespace, id));
         read.map(|(summary, _)| summary).context("Error querying job summary")
     };
-    let kind = Kind { periodic, parameterized };
-    if periodic && !parameterized {
-        print_summary(context.ui, &summary()?, kind);
-        return print_children(connection, namespace, id, kind, context);
-    }
-    if let Some(config) = job.parameterized_job.as_ref().filter(|_| parameterized) {
-        heading(context.ui, "Parameterized Job");
-        let keys = |list: &Option<Vec<String>>| list.as_deref().unwrap_or_default().join(", ");
-        let lines = [
-            format!("Payload|{}", config.payload),
-            format!("Required Metadata|{}", keys(&config.meta_required)),
-            format!("Optional Metadata|{}", keys(&config.meta_optional)),
-        ];
-        context.ui.output(&table(&lines, Form::KeyValue));
+    if kind.periodic || kind.parameterized {
+        if let Some(config) = job.parameterized_job.as_ref().filter(|_| kind.parameterized) {
+            print_parameters(context.ui, config);
+        }
         print_summary(context.ui, &summary()?, kind);
         return print_children(connection, namespace, id, kind, context);
     }
@@ -81,6 +70,18 @@ pub(super) fn show(
     heading(context.ui, "Allocations");
     context.ui.output(&allocation_table(&job, &allocs, command.verbose, connection));
     Ok(0)
+}
+
+/// What a job takes when it is dispatched.
+fn print_parameters(ui: &mut Ui<'_>, config: &api::ParameterizedJobConfig) {
+    heading(ui, "Parameterized Job");
+    let keys = |list: &Option<Vec<String>>| list.as_deref().unwrap_or_default().join(", ");
+    let lines = [
+        ("Payload", config.payload.clone()),
+        ("Required Metadata", keys(&config.meta_required)),
+        ("Optional Metadata", keys(&config.meta_optional)),
+    ];
+    ui.output(&pairs(&lines));
 }
 
 /// The kind of a job that has child jobs.

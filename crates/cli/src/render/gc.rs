@@ -232,20 +232,24 @@ fn advice(e: &GcExplanation) -> String {
     of_reason(e, last)
 }
 
-fn of_reason(e: &GcExplanation, step: &GcStep) -> String {
-    let object = &step.object.object;
-    let id = if object.kind == Some(GcKind::Job) { object.id.as_str() } else { short_id(&object.id) };
+/// The job of an object, as arguments of commands: its ID, behind the flag for its namespace.
+fn job_arguments(e: &GcExplanation, object: &GcRef) -> (String, String) {
     let job = match (object.kind, &e.job) {
         (Some(GcKind::Job), _) | (_, None) => object,
         (_, Some(job)) => job,
     };
-    let namespace = if job.namespace.is_empty() || job.namespace == "default" {
-        String::new()
-    } else {
-        format!("-namespace {} ", job.namespace)
+    let namespace = match job.namespace.as_str() {
+        "" | "default" => String::new(),
+        namespace => format!("-namespace {namespace} "),
     };
-    let stop = format!("encamp job stop {namespace}{}", job.id);
-    let tag = &step.object.decision.tag;
+    (namespace, job.id.clone())
+}
+
+fn of_reason(e: &GcExplanation, step: &GcStep) -> String {
+    let object = &step.object.object;
+    let id = if object.kind == Some(GcKind::Job) { object.id.as_str() } else { short_id(&object.id) };
+    let (namespace, job) = job_arguments(e, object);
+    let stop = format!("encamp job stop {namespace}{job}");
     let Some(reason) = step.object.decision.reason else { return "Nothing.".into() };
     match reason {
         GcReason::TooYoung => format!("Wait until {} is old enough, or run encamp system gc.", named(object)),
@@ -257,8 +261,8 @@ fn of_reason(e: &GcExplanation, step: &GcStep) -> String {
              come back, the allocation is lost as soon as the node is down."
         ),
         GcReason::Reschedulable => format!(
-            "Wait for its replacement: encamp job status {namespace}{} shows whether one can be placed. {stop} gives it up.",
-            job.id
+            "Wait for its replacement: encamp job status {namespace}{job} shows whether one can be placed. {stop} gives it \
+             up."
         ),
         GcReason::CurrentBatchVersion => {
             format!("Nothing, if the job still matters: it is deleted together with the job. {stop} ends the job.")
@@ -271,10 +275,8 @@ fn of_reason(e: &GcExplanation, step: &GcStep) -> String {
             format!("Nothing, if the job is still needed; else {stop}.")
         }
         GcReason::CurrentVersionTagged | GcReason::VersionTagged => {
-            format!(
-                "Remove the tag, if the version is not needed: encamp job tag unset {namespace}-name {tag} {}",
-                job.id
-            )
+            let tag = &step.object.decision.tag;
+            format!("Remove the tag, if the version is not needed: encamp job tag unset {namespace}-name {tag} {job}")
         }
         GcReason::DeploymentActive => format!("encamp deployment status {id} shows what the deployment waits for."),
         GcReason::NodeNotDown => "Only nodes that are down are deleted.".into(),
