@@ -2,13 +2,8 @@
 
 use serde_json::Value;
 
-use super::command::Run;
-use super::command_meta::{FlagErrorNote, Meta};
-use super::context::Context;
 use super::data::typed;
-use super::error::ErrorContext;
-use super::format::FormatFlags;
-use super::general::GeneralFlags;
+use super::prelude::*;
 use encamp_api::types::AgentSelf;
 
 /// Display statistics of the contacted agent

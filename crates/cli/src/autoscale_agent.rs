@@ -6,14 +6,10 @@ use std::time::Duration;
 use serde::de::IgnoredAny;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use super::command::Run;
-use super::command_meta::Meta;
-use super::context::{Context, Environment};
 use super::data::typed;
 use super::environment_variables::PROVIDER_CREDENTIALS;
-use super::error::{CommandError, CommandResult};
 use super::flags::parse_int;
-use super::general::GeneralFlags;
+use super::prelude::*;
 use encamp_agent::Logs;
 use encamp_agent::autoscale::http_cluster::HttpCluster;
 use encamp_agent::autoscale::lock::{LeaderLock, LockLost};

@@ -5,15 +5,10 @@ use std::time::Instant;
 
 use super::changes::ChangeFlags;
 use super::cluster::{ClusterFlags, TimeFlags};
-use super::command::Run;
-use super::command_meta::Meta;
-use super::completion::values::CompleteWith;
-use super::context::{Context, Environment};
 use super::diagnostics::Refused;
-use super::error::CommandError;
 use super::flags::InvalidFlag;
-use super::general::GeneralFlags;
 use super::job_file::{JobFile, JobFileFlags};
+use super::prelude::*;
 use super::render::capacity as render;
 use super::search_limit::SearchLimit;
 use encamp_model::PreemptionConfig;

@@ -2,12 +2,9 @@
 
 use serde::Deserialize;
 
-use super::command::Run;
-use super::command_meta::{Meta, Surplus};
-use super::context::Context;
 use super::data::typed;
 use super::flags::parse_int;
-use super::general::GeneralFlags;
+use super::prelude::*;
 use encamp_api::types::AgentSelf;
 use encamp_model::duration::parse_duration;
 use encamp_model::json::null_is_default;

@@ -1,13 +1,7 @@
 //! `deployment pause`, `resume`, `promote`, `fail` and `unblock` (`docs/spec/cli.md §11.3`).
 
-use super::command::Run;
-use super::command_meta::Meta;
-use super::completion::values::{CompleteWith, Objects};
-use super::connection::Connection;
-use super::context::Context;
-use super::error::{CommandResult, ErrorContext};
 use super::exit_status::MONITORED;
-use super::general::GeneralFlags;
+use super::prelude::*;
 use super::{lookup_id, monitor};
 use encamp_model::quoted;
 

@@ -3,13 +3,8 @@
 use futures_util::stream::{self, StreamExt};
 
 use super::cluster::block_on;
-use super::command::Run;
-use super::command_meta::Meta;
-use super::completion::values::{CompleteWith, Objects};
-use super::context::Context;
-use super::error::{CommandError, CommandResult, ErrorContext};
-use super::general::GeneralFlags;
 use super::lookup::LookupError;
+use super::prelude::*;
 use super::render::{json, past};
 use encamp_api::Client;
 use encamp_model::{Evaluation, short_id};

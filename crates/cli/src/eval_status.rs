@@ -4,14 +4,8 @@ use std::cmp::Reverse;
 
 use serde_json::Value;
 
-use super::command::Run;
-use super::command_meta::{Listing, Meta};
-use super::completion::values::{CompleteWith, Objects};
-use super::connection::Connection;
-use super::context::{Context, clock};
-use super::error::{CommandResult, ErrorContext};
-use super::format::FormatFlags;
-use super::general::GeneralFlags;
+use super::context::clock;
+use super::prelude::*;
 use super::render::metrics::metric_lines;
 use super::render::plan::rejection;
 use super::render::table::{Form, table};

@@ -1,11 +1,6 @@
 //! `job convert`: writes a job in JSON as a job file (`docs/spec/cli.md §15.4`).
 
-use super::command::Run;
-use super::command_meta::Meta;
-use super::completion::values::{CompleteWith, Files};
-use super::context::Context;
-use super::error::{CommandError, CommandResult, ErrorContext};
-use super::general::GeneralFlags;
+use super::prelude::*;
 use super::spec_file;
 use encamp_jobspec::canonicalize::canonicalize;
 use encamp_jobspec::parse::parse_json;

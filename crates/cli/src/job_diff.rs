@@ -5,15 +5,10 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::cluster::{ClusterFlags, block_on};
-use super::command::Run;
-use super::command_meta::Meta;
-use super::completion::values::CompleteWith;
-use super::context::{Context, Environment};
 use super::diagnostics::Refused;
-use super::error::{CommandError, CommandResult, ErrorContext};
-use super::general::GeneralFlags;
 use super::job_file::{HCL_ENDINGS, JSON_ENDINGS, JobFile, JobFileFlags};
 use super::lookup;
+use super::prelude::*;
 use super::render::{diff, json as render};
 use encamp_jobspec::admission::{ServerContext, check_offline};
 use encamp_jobspec::canonicalize::canonicalize;

@@ -3,17 +3,11 @@
 use std::collections::BTreeMap;
 use std::io::Read;
 
-use super::command::Run;
-use super::command_meta::Meta;
-use super::completion::values::{CompleteWith, Objects};
-use super::connection::Connection;
-use super::context::Context;
-use super::error::{CommandError, CommandResult, ErrorContext};
 use super::flags::parse_int;
-use super::general::GeneralFlags;
 use super::job_file::cause;
 use super::lookup::{self, Kind};
 use super::monitor::dispatched;
+use super::prelude::*;
 use super::render::table::{Form, table};
 use super::render::values;
 use super::submitted::FollowFlags;

@@ -5,17 +5,11 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use super::autoscale;
-use super::command::Run;
-use super::command_meta::{Listing, Meta};
-use super::completion::values::{CompleteWith, Objects};
-use super::connection::Connection;
-use super::context::{Context, Environment};
-use super::error::{CommandError, CommandResult, ErrorContext};
 use super::examples::write_new;
-use super::general::GeneralFlags;
 use super::job_examples;
 use super::job_file::cause;
 use super::job_inspect::job_file_of;
+use super::prelude::*;
 use super::render::table::{Form, cell, headed, table_of_sentences};
 use encamp_api::{Query, path};
 use encamp_model::{VariableMetadata, quoted};

@@ -2,17 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use super::command::Run;
-use super::command_meta::{Listing, Meta};
-use super::completion::values::CompleteWith;
-use super::connection::Connection;
-use super::context::Context;
-use super::error::{CommandError, CommandResult, ErrorContext};
 use super::flags::parse_int;
-use super::general::GeneralFlags;
 use super::job_file::{JobFile, JobFileFlags};
 use super::job_plan::JobPlan;
 use super::plan_file::{self, PlanFileFlags};
+use super::prelude::*;
 use super::prompt;
 use super::remarks;
 use super::render::{json, plan};

@@ -3,16 +3,10 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use super::command::Run;
-use super::command_meta::Meta;
-use super::completion::values::{CompleteWith, Objects};
-use super::connection::Connection;
-use super::context::Context;
-use super::error::{CommandError, CommandResult, ErrorContext};
 use super::exit_status::MONITORED;
 use super::flags::InvalidFlag;
-use super::general::GeneralFlags;
 use super::lookup;
+use super::prelude::*;
 use super::render::table::{Form, table};
 use super::render::{plan, values};
 use super::submitted::{FollowFlags, check_index};

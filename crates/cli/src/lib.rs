@@ -95,6 +95,7 @@ pub mod operator;
 pub mod options;
 pub mod output_settings;
 pub mod plan_file;
+mod prelude;
 pub mod prompt;
 pub mod registry;
 mod remarks;

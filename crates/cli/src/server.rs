@@ -2,13 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::command::Run;
-use super::command_meta::{FormerName, Meta};
-use super::connection::Connection;
-use super::context::Context;
-use super::error::{CommandError, CommandResult, ErrorContext};
-use super::format::FormatFlags;
-use super::general::GeneralFlags;
+use super::prelude::*;
 use super::render::table::{Form, table};
 use encamp_api::Verbatim;
 use encamp_api::types::{AgentMember, AgentMembers};

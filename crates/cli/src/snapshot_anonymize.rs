@@ -1,13 +1,8 @@
 //! `snapshot anonymize`: writes a snapshot without names and secrets.
 
 use super::cluster::SnapshotFlags;
-use super::command::Run;
-use super::command_meta::Meta;
-use super::completion::values::CompleteWith;
-use super::context::Context;
-use super::error::{CommandError, ErrorContext};
 use super::flags::{InvalidFlag, parse_int};
-use super::general::ColourFlags;
+use super::prelude::*;
 use super::render::values::bytes;
 use encamp_model::{Constraint, Node, quoted};
 use encamp_scheduler::candidates::datacenter_matches;

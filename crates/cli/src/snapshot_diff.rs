@@ -1,12 +1,7 @@
 //! `snapshot diff`: compares two snapshots.
 
 use super::cluster::SnapshotFlags;
-use super::command::Run;
-use super::command_meta::Meta;
-use super::completion::values::CompleteWith;
-use super::context::{Context, Environment};
-use super::error::{CommandError, CommandResult};
-use super::general::ColourFlags;
+use super::prelude::*;
 use super::render::table::{Form, cell, headed, table};
 use super::render::{json, page, values};
 use super::snapshot_inspect::used;

@@ -1,11 +1,7 @@
 //! `snapshot fetch`: writes the state of a running cluster to a file.
 
 use super::cluster::FetchFlags;
-use super::command::Run;
-use super::command_meta::Meta;
-use super::completion::values::CompleteWith;
-use super::context::Context;
-use super::general::GeneralFlags;
+use super::prelude::*;
 use super::render::json;
 use encamp_snapshot::live::{Detail, Fetched};
 use encamp_snapshot::save;

@@ -4,12 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Display;
 
 use super::cluster::{FetchFlags, SnapshotFlags};
-use super::command::Run;
-use super::command_meta::Meta;
-use super::completion::values::CompleteWith;
-use super::context::Context;
-use super::error::CommandError;
-use super::general::GeneralFlags;
+use super::prelude::*;
 use super::render::json;
 use super::render::table::{Form, table};
 use super::render::values::{age, bytes, megabytes};

@@ -2,17 +2,12 @@
 
 use std::time::Duration;
 
+use super::prelude::*;
 use encamp_model::duration::parse_duration;
 use encamp_model::gc::GcReport;
 use serde::Serialize;
 
-use super::command::Run;
-use super::command_meta::{Meta, Surplus};
-use super::connection::Connection;
-use super::context::Context;
-use super::error::{CommandError, CommandResult, ErrorContext};
 use super::gc::dry_run::DryRunFlags;
-use super::general::GeneralFlags;
 use super::render::{gc, json};
 
 /// Run garbage collection

@@ -1,12 +1,6 @@
 //! `alloc checks`: the newest results of an allocation's service checks (`docs/spec/cli.md §9.2`).
 
-use crate::command::Run;
-use crate::command_meta::Meta;
-use crate::completion::values::{CompleteWith, Objects};
-use crate::context::Context;
-use crate::error::ErrorContext;
-use crate::format::ListFlags;
-use crate::general::GeneralFlags;
+use crate::prelude::*;
 use crate::render::table::{Form, table};
 use crate::render::values;
 use encamp_api::types::AllocCheck;

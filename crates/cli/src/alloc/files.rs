@@ -2,13 +2,8 @@
 
 use super::choice::ChoiceFlags;
 use super::tail::{Start, TailFlags, copy, last_lines};
-use crate::command::Run;
-use crate::command_meta::{Listing, Meta};
-use crate::completion::values::{CompleteWith, Objects};
-use crate::connection::Connection;
-use crate::context::Context;
 use crate::exit_status::FOLLOWING;
-use crate::general::GeneralFlags;
+use crate::prelude::*;
 use crate::render::table::{Form, table};
 use crate::render::values::{self, written_time};
 use encamp_api::{ApiError, Query, path};

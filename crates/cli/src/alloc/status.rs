@@ -4,17 +4,10 @@ use serde_json::Value;
 
 use super::checks::task;
 use super::tasks;
-use crate::command::Run;
-use crate::command_meta::{FormerName, Meta};
-use crate::completion::values::{CompleteWith, Objects};
-use crate::connection::Connection;
-use crate::context::Context;
 use crate::data;
-use crate::error::{CommandResult, ErrorContext};
-use crate::format::FormatFlags;
-use crate::general::GeneralFlags;
 use crate::lookup::LookupError;
 use crate::objects;
+use crate::prelude::*;
 use crate::render::metrics::metric_lines;
 use crate::render::table::{Form, pairs, table};
 use crate::render::values::{self, Clock};

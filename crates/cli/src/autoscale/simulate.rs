@@ -7,14 +7,9 @@ use std::time::Duration;
 
 use super::simulate_text;
 use crate::cluster::SnapshotFlags;
-use crate::command::Run;
-use crate::command_meta::Meta;
-use crate::completion::values::{CompleteWith, Files};
-use crate::context::{Context, Environment};
-use crate::error::{CommandError, CommandResult};
 use crate::flags::{parse_int, parse_wait};
-use crate::general::ColourFlags;
 use crate::job_file::cause;
+use crate::prelude::*;
 use crate::render::RenderError;
 use crate::render::json::indented;
 use encamp_autoscale::simulate::report::Report;

@@ -1,13 +1,9 @@
 //! `gc explain`: when an object is deleted, and what keeps it.
 
+use crate::prelude::*;
 use encamp_model::quoted;
 
 use super::super::cluster::ClusterFlags;
-use super::super::command::Run;
-use super::super::command_meta::Meta;
-use super::super::context::Context;
-use super::super::error::CommandResult;
-use super::super::general::GeneralFlags;
 use super::super::lookup::LookupError;
 use super::super::render::gc;
 use super::source::{Found, explanation_of, json_of};

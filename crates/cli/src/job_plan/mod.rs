@@ -17,16 +17,11 @@ use output::{PlannedFile, report_failures};
 
 use crate::changes::ChangeFlags;
 use crate::cluster::{ClusterFlags, TimeFlags};
-use crate::command::Run;
-use crate::command_meta::{Listing, Meta};
-use crate::completion::values::CompleteWith;
-use crate::context::{Context, Environment};
 use crate::diagnostics::Refused;
-use crate::error::{CommandError, CommandResult};
 use crate::flags::FlagKind;
-use crate::general::GeneralFlags;
 use crate::job_file::{JobFile, JobFileFlags};
 use crate::plan_file::{OutFlags, Reviewed};
+use crate::prelude::*;
 use crate::render::{plan, plan_summary, what_if};
 use crate::report::ReportFlags;
 use encamp_model::JobPlanResponse;

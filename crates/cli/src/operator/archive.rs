@@ -9,12 +9,8 @@ use std::path::Path;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::command::Run;
-use crate::command_meta::{FlagErrorNote, Meta};
-use crate::context::Context;
-use crate::error::{CommandError, CommandResult, ErrorContext};
-use crate::general::LocalFlags;
 use crate::job_file::cause;
+use crate::prelude::*;
 use crate::render::json as print;
 use crate::render::table::{Form, table};
 use crate::render::values::bytes;

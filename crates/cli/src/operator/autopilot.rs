@@ -3,15 +3,9 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::command::Run;
-use crate::command_meta::{FlagErrorNote, Meta, Surplus};
-use crate::connection::Connection;
-use crate::context::Context;
 use crate::data::typed;
-use crate::error::{CommandResult, ErrorContext};
 use crate::flags::{InvalidFlag, parse_int};
-use crate::format::FormatFlags;
-use crate::general::GeneralFlags;
+use crate::prelude::*;
 use crate::render::table::{self, Columns};
 use crate::tristate::Tristate;
 use encamp_api::stream::RawRequest;

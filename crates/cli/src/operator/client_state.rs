@@ -4,10 +4,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-use crate::command::Run;
-use crate::command_meta::Meta;
-use crate::context::Context;
-use crate::error::{CommandError, CommandResult, ErrorContext};
+use crate::prelude::*;
 use encamp_client::store::Store;
 
 /// Print the stored state of a stopped node

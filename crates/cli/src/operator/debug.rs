@@ -12,14 +12,8 @@ use futures_util::future::{join, join_all};
 use serde::Serialize;
 use tokio::time::Instant;
 
-use crate::command::Run;
-use crate::command_meta::{FormerName, Meta};
-use crate::completion::values::{CompleteWith, Objects};
-use crate::connection::Connection;
-use crate::context::Context;
-use crate::error::{CommandError, CommandResult, ErrorContext};
 use crate::flags::parse_int;
-use crate::general::GeneralFlags;
+use crate::prelude::*;
 use crate::render::table::{Form, table};
 use encamp_api::stream::Event;
 use encamp_api::types::AgentMembers;

@@ -1,10 +1,6 @@
 //! `operator raft`: the Raft peers (`docs/spec/cli.md §14`).
 
-use crate::command::Run;
-use crate::command_meta::{FlagErrorNote, Meta, Surplus};
-use crate::context::Context;
-use crate::error::ErrorContext;
-use crate::general::GeneralFlags;
+use crate::prelude::*;
 use crate::render::table::{Form, table};
 use encamp_model::quoted;
 

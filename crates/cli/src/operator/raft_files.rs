@@ -5,11 +5,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::command::Run;
-use crate::command_meta::{FlagErrorNote, Meta};
-use crate::context::Context;
-use crate::error::{CommandError, CommandResult, ErrorContext};
-use crate::general::LocalFlags;
+use crate::prelude::*;
 use encamp_model::{quoted, with_secrets};
 use encamp_raft::{StoreError, Stored, StoredEntry, StoredLog};
 use encamp_server::storage::offline::{log_directory, replay};

@@ -4,17 +4,13 @@
 use std::fs::File;
 use std::io::{self, Read, Write};
 
+use crate::prelude::*;
 use encamp_host::ids;
 use encamp_model::SECOND;
 use encamp_server::storage::persist;
 use encamp_snapshot::archive::{self, Undecoded};
 use encamp_snapshot::replace::replace;
 
-use crate::command::Run;
-use crate::command_meta::{FlagErrorNote, Meta};
-use crate::completion::values::CompleteWith;
-use crate::context::Context;
-use crate::error::{CommandError, CommandResult, ErrorContext};
 use crate::job_file::cause;
 
 /// Remove the secrets from an archive of the servers' state

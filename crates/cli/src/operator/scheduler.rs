@@ -2,16 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::command::Run;
-use crate::command_meta::{Meta, Surplus};
-use crate::completion::values::{CompleteWith, texts};
-use crate::connection::Connection;
-use crate::context::Context;
+use crate::completion::values::texts;
 use crate::data::typed;
-use crate::error::{CommandError, CommandResult, ErrorContext};
 use crate::flags::{InvalidFlag, parse_int};
-use crate::format::FormatFlags;
-use crate::general::GeneralFlags;
+use crate::prelude::*;
 use crate::render::table::pairs;
 use crate::tristate::Tristate;
 use encamp_api::Verbatim;

@@ -5,13 +5,7 @@ use std::io::IsTerminal;
 use serde_json::Value;
 
 use super::within;
-use crate::command::Run;
-use crate::command_meta::{FlagErrorNote, Meta};
-use crate::connection::Connection;
-use crate::context::Context;
-use crate::error::{CommandError, CommandResult, ErrorContext};
-use crate::format::ListFlags;
-use crate::general::GeneralFlags;
+use crate::prelude::*;
 use crate::prompt;
 use crate::render::table::{self, Columns};
 use crate::render::values;

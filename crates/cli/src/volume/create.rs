@@ -5,14 +5,8 @@ use serde_json::{Value, json};
 
 use super::spec::{self, Request, Volume};
 use super::within;
-use crate::command::Run;
-use crate::command_meta::{FlagErrorNote, Meta};
-use crate::completion::values::CompleteWith;
-use crate::connection::Connection;
-use crate::context::Context;
-use crate::error::{CommandError, CommandResult, ErrorContext};
-use crate::general::GeneralFlags;
 use crate::monitor::volume as monitor;
+use crate::prelude::*;
 use encamp_api::ApiError;
 use encamp_model::json::null_is_default;
 use encamp_model::{CsiVolume, HostVolume, HostVolumeState, quoted};

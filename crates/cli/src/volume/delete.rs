@@ -3,12 +3,7 @@
 use super::secrets::SecretFlags;
 use super::status::{Kind, find};
 use super::within;
-use crate::command::Run;
-use crate::command_meta::{FlagErrorNote, Meta};
-use crate::completion::values::{CompleteWith, Objects};
-use crate::context::Context;
-use crate::error::{CommandError, ErrorContext};
-use crate::general::GeneralFlags;
+use crate::prelude::*;
 use crate::prompt;
 use encamp_api::{Query, path};
 use encamp_model::quoted;

@@ -1,14 +1,7 @@
 //! `plugin status` (`docs/spec/cli.md §12.3`).
 
 use super::print_allocations;
-use crate::command::Run;
-use crate::command_meta::{FlagErrorNote, Meta};
-use crate::completion::values::{CompleteWith, Objects};
-use crate::connection::Connection;
-use crate::context::Context;
-use crate::error::{CommandError, CommandResult, ErrorContext};
-use crate::format::FormatFlags;
-use crate::general::GeneralFlags;
+use crate::prelude::*;
 use crate::render::table::{self, Columns, pairs};
 use encamp_api::types::CsiPluginListStub;
 use encamp_api::{Query, Verbatim};

@@ -3,15 +3,8 @@
 use serde_json::{Value, json};
 
 use super::print_allocations;
-use crate::command::Run;
-use crate::command_meta::{FlagErrorNote, Meta};
-use crate::completion::values::{CompleteWith, Objects};
-use crate::connection::Connection;
-use crate::context::Context;
 use crate::data::typed;
-use crate::error::{CommandError, CommandResult, ErrorContext};
-use crate::format::FormatFlags;
-use crate::general::GeneralFlags;
+use crate::prelude::*;
 use crate::render::table::{self, Columns, Form, headed, pairs, table};
 use crate::render::values;
 use encamp_api::types::VolumeListStub;
