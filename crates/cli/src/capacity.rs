@@ -110,18 +110,14 @@ impl Run for CapacityCommand {
             Ok(answer) => answer,
             Err(e) => return context.refuse(e, self.job.diagnostics),
         };
-        for note in &answer.notes {
-            context.ui.warn(note);
-        }
-        if self.json_output {
-            match render::json(&answer.view) {
-                Ok(text) => context.ui.output(&text),
-                Err(e) => return context.failure(&format!("Error formatting the data: {e}")),
+        answer.notes.iter().for_each(|note| context.ui.warn(note));
+        context.attempt(|context| {
+            match self.json_output {
+                true => context.ui.output(&render::json(&answer.view).context("Error formatting the data")?),
+                false => render::print(context.ui, &answer.view, self.verbose),
             }
-        } else {
-            render::print(context.ui, &answer.view, self.verbose);
-        }
-        u8::from(answer.view.groups.iter().any(|g| g.capacity.copies == 0))
+            Ok(u8::from(answer.view.groups.iter().any(|g| g.capacity.copies == 0)))
+        })
     }
 }
 

@@ -8,7 +8,7 @@ use super::context::clock;
 use super::prelude::*;
 use super::render::metrics::metric_lines;
 use super::render::plan::rejection;
-use super::render::table::{Form, table};
+use super::render::table::{Form, headed, table};
 use super::render::{evaluations, objects, values};
 use super::{lookup_id, monitor};
 use encamp_api::{Query, path};
@@ -143,13 +143,12 @@ impl EvalStatus {
         }
         let mut related: Vec<_> = e.related_evals.iter().collect();
         related.sort_by_key(|r| (Reverse(r.create_index), &r.id));
-        let mut lines = vec!["ID|Priority|Triggered By|Node ID|Status|Description".to_string()];
-        lines.extend(related.iter().map(|r| {
+        let rows = related.iter().map(|r| {
             let (id, node) = (self.id(&r.id), self.id(&r.node_id));
             format!("{id}|{}|{}|{node}|{}|{}", r.priority, r.triggered_by, r.status, r.status_description)
-        }));
+        });
         heading(context, "Related Evaluations");
-        context.ui.output(&table(&lines, Form::List));
+        context.ui.output(&table(&headed("ID|Priority|Triggered By|Node ID|Status|Description", rows), Form::List));
     }
 
     /// The desired changes of the scheduler, and the preempted allocations.
@@ -171,15 +170,17 @@ impl EvalStatus {
     fn allocations(&self, list: &[AllocListStub], jobs: bool) -> String {
         let now = clock();
         let job_column = if jobs { "Job ID|" } else { "" };
-        let mut lines = vec![format!("ID|{job_column}Node ID|Task Group|Version|Desired|Status|Created|Modified")];
-        lines.extend(list.iter().map(|a| {
+        let rows = list.iter().map(|a| {
             let job = if jobs { format!("{}|", a.job_id) } else { String::new() };
             let (created, modified) = (values::age(a.create_time, now), values::age(a.modify_time, now));
             let (id, node, group) = (self.id(&a.id), self.id(&a.node_id), &a.task_group);
             let (version, desired, status) = (a.job_version, &a.desired_status, &a.client_status);
             format!("{id}|{job}{node}|{group}|{version}|{desired}|{status}|{created}|{modified}")
-        }));
-        table(&lines, Form::List)
+        });
+        table(
+            &headed(&format!("ID|{job_column}Node ID|Task Group|Version|Desired|Status|Created|Modified"), rows),
+            Form::List,
+        )
     }
 
     fn print_failures(&self, e: &Evaluation, context: &mut Context<'_, '_>) {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::prelude::*;
-use super::render::table::{Form, table};
+use super::render::table::{Form, headed, table};
 use encamp_api::Verbatim;
 use encamp_api::types::{AgentMember, AgentMembers};
 use encamp_model::quoted;
@@ -109,9 +109,7 @@ impl ServerMembers {
     fn table(&self, members: &[Member], leads: impl Fn(&Member) -> bool) -> String {
         let verbose = self.verbose || self.detailed;
         let (protocol, tags) = if verbose { ("|Protocol", "|Tags") } else { ("", "") };
-        let mut lines =
-            vec![format!("Name|Address|Port|Status|Leader{protocol}|Raft Version|Build|Datacenter|Region{tags}")];
-        lines.extend(members.iter().map(|m| {
+        let rows = members.iter().map(|m| {
             let mut cells = vec![m.name.clone(), m.addr.clone(), m.port.to_string(), m.status.clone()];
             cells.push(leads(m).to_string());
             if verbose {
@@ -123,8 +121,14 @@ impl ServerMembers {
                 cells.push(tags.join(","));
             }
             cells.join("|")
-        }));
-        table(&lines, Form::Spaced)
+        });
+        table(
+            &headed(
+                &format!("Name|Address|Port|Status|Leader{protocol}|Raft Version|Build|Datacenter|Region{tags}"),
+                rows,
+            ),
+            Form::Spaced,
+        )
     }
 }
 

@@ -8,7 +8,7 @@ use encamp_model::gc::GcReport;
 use serde::Serialize;
 
 use super::gc::dry_run::DryRunFlags;
-use super::render::{gc, json};
+use super::render::gc;
 
 /// Run garbage collection
 ///
@@ -87,7 +87,7 @@ impl SystemGc {
         };
         if self.dry.json {
             let output = Report { schema_version: 1, report: &report };
-            context.ui.output(&json::indented(&output).map_err(CommandError::new)?);
+            context.print_json(&output)?;
         } else {
             context.ui.output(&gc::report(&report));
         }

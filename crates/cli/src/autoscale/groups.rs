@@ -6,7 +6,7 @@ use crate::connection::Connection;
 use crate::context::Environment;
 use crate::error::{CommandError, CommandResult};
 use crate::general::GeneralFlags;
-use crate::render::table::{Form, cell, pairs, table};
+use crate::render::table::{Form, cell, headed, pairs, table};
 use crate::render::ui::Ui;
 use crate::render::values::age;
 use encamp_api::Query;
@@ -95,8 +95,7 @@ pub(super) fn list(ui: &mut Ui<'_>, groups: &[GroupStatus], now: i64) {
     if groups.is_empty() {
         return ui.output("No job groups");
     }
-    let mut rows = vec!["Group|Count|CPU|Memory|Running|Cooldown|Failsafe".to_string()];
-    rows.extend(groups.iter().map(|g| {
+    let rows = groups.iter().map(|g| {
         format!(
             "{}|{}|{}|{}|{}|{}|{}",
             cell(&g.id().name()),
@@ -107,8 +106,8 @@ pub(super) fn list(ui: &mut Ui<'_>, groups: &[GroupStatus], now: i64) {
             super::status::left(g.cooldown_left),
             g.failsafe
         )
-    }));
-    ui.output(&table(&rows, Form::List));
+    });
+    ui.output(&table(&headed("Group|Count|CPU|Memory|Running|Cooldown|Failsafe", rows), Form::List));
     ui.output_markup("\n[bold]Last Decisions[reset]");
     for g in groups {
         ui.output(&wrapped(&format!("{}: {}", g.id().name(), decision(g, now)), 0));

@@ -8,7 +8,7 @@ use super::pools::{Pools, unknown};
 use super::{print_problems, print_protected, state, wrapped};
 use crate::cluster::{ClusterFlags, FetchFlags, TimeFlags};
 use crate::prelude::*;
-use crate::render::table::{Form, cell, pairs, table};
+use crate::render::table::{Form, cell, headed, pairs, table};
 use crate::render::ui::Ui;
 use crate::render::values::age;
 use encamp_api::Query;
@@ -200,8 +200,7 @@ fn list(context: &mut Context<'_, '_>, pools: &[PoolStatus]) {
     if pools.is_empty() {
         return context.ui.output("No worker pools");
     }
-    let mut rows = vec!["Pool|Nodes|Metric|Used|Allowed|Direction|Cooldown|Failsafe".to_string()];
-    rows.extend(pools.iter().map(|p| {
+    let rows = pools.iter().map(|p| {
         let metric = if p.metric.is_empty() { "-" } else { &p.metric };
         format!(
             "{}|{} ({}-{})|{metric}|{}|{}|{}|{}|{}",
@@ -215,8 +214,8 @@ fn list(context: &mut Context<'_, '_>, pools: &[PoolStatus]) {
             left(p.cooldown_left),
             p.failsafe
         )
-    }));
-    context.ui.output(&table(&rows, Form::List));
+    });
+    context.ui.output(&table(&headed("Pool|Nodes|Metric|Used|Allowed|Direction|Cooldown|Failsafe", rows), Form::List));
     context.ui.output_markup("\n[bold]Last Decisions[reset]");
     for p in pools {
         context.ui.output(&wrapped(&format!("{}: {}", p.pool, decision(p, now)), 0));

@@ -17,7 +17,7 @@ use crate::remarks::{self, Destination};
 use crate::render::html::heat::Heat;
 use crate::render::plan::Effects;
 use crate::render::plan_summary::PlanCounts;
-use crate::render::table::{Form, cell, table};
+use crate::render::table::{Form, cell, headed, table};
 use crate::render::{html, json, markdown, plan, what_if};
 use encamp_model::JobPlanResponse;
 use encamp_plan::apply::apply;
@@ -249,13 +249,14 @@ impl JobPlan {
             context.ui.output("");
         }
         context.ui.output_markup("[bold]Summary[reset]");
-        let mut rows =
-            vec!["Job|Priority|Create|Replace|In Place|Canary|Migrate|Stop|Unplaced|Preempted|Rejected".to_string()];
-        rows.extend(done.iter().map(|d| {
+        let rows = done.iter().map(|d| {
             let counts: Vec<String> = counts(&d.response).iter().map(|(_, n)| n.to_string()).collect();
             format!("{}|{}|{}", cell(&d.entry.id), d.entry.priority, counts.join("|"))
-        }));
-        context.ui.output(&table(&rows, Form::Figures));
+        });
+        context.ui.output(&table(
+            &headed("Job|Priority|Create|Replace|In Place|Canary|Migrate|Stop|Unplaced|Preempted|Rejected", rows),
+            Form::Figures,
+        ));
         context.ui.output("\nTo submit the jobs with version verification run, in this order:\n");
         for d in done {
             let view = self.view((&d.response, &d.effects), &d.entry.file.job, &d.entry.path, d.now);

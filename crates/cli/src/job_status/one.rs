@@ -8,7 +8,7 @@ use crate::launch;
 use crate::render::allocations::{self, Listing, Row};
 use crate::render::metrics::metric_lines;
 use crate::render::styled::Styled;
-use crate::render::table::{Form, pairs, table};
+use crate::render::table::{Form, headed, pairs, table};
 use crate::render::ui::Ui;
 use crate::render::{deployments, evaluations, values};
 use encamp_api::Query;
@@ -133,12 +133,11 @@ fn header(job: &api::Job, connection: &Connection) -> String {
 fn print_summary(ui: &mut Ui<'_>, summary: &JobSummary, kind: Kind) {
     if !kind.periodic && !kind.parameterized {
         heading(ui, "Summary");
-        let mut lines = vec!["Task Group|Queued|Starting|Running|Failed|Complete|Lost|Unknown".to_string()];
-        lines.extend(summary.summary.iter().map(|(group, s)| {
+        let rows = summary.summary.iter().map(|(group, s)| {
             let counts = [s.queued, s.starting, s.running, s.failed, s.complete, s.lost, s.unknown];
             format!("{group}|{}", counts.map(|n| n.to_string()).join("|"))
-        }));
-        ui.output(&table(&lines, Form::List));
+        });
+        ui.output(&table(&headed("Task Group|Queued|Starting|Running|Failed|Complete|Lost|Unknown", rows), Form::List));
     }
     let Some(children) = &summary.children else { return };
     let sum = children.pending.saturating_add(children.running).saturating_add(children.dead);
@@ -171,10 +170,9 @@ fn print_children(
         return Ok(0);
     }
     found.sort_by(|a, b| a.id.cmp(&b.id));
-    let mut lines = vec!["ID|Status".to_string()];
-    lines.extend(found.iter().filter(|c| c.parent_id == id).map(|c| format!("{}|{}", c.id, c.status)));
+    let rows = found.iter().filter(|c| c.parent_id == id).map(|c| format!("{}|{}", c.id, c.status));
     heading(context.ui, title);
-    context.ui.output(&table(&lines, Form::List));
+    context.ui.output(&table(&headed("ID|Status", rows), Form::List));
     Ok(0)
 }
 

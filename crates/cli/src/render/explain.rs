@@ -1,6 +1,6 @@
 //! Explanations of plans: a task group on one screen, or all details of one node.
 
-use super::table::{Form, cell, indented_table, table};
+use super::table::{Form, cell, headed, indented_table, table};
 use super::values::{plural, score};
 use encamp_model::{Scores, short_id};
 use encamp_plan::explain::{GroupExplanation, NodeStory, Reason, ScoredNode, Shortage};
@@ -170,12 +170,18 @@ pub fn node(name: &str, id: &str, stories: &[NodeStory]) -> String {
         rows.extend(room);
         out += &format!("\n{}", indented(&indented_table(&rows, Form::List, 2)));
         if !s.allocations.is_empty() {
-            let mut rows = vec!["Allocation|Job|Priority|CPU|Memory|Preemption".to_string()];
-            rows.extend(s.allocations.iter().map(|a| {
+            let rows = s.allocations.iter().map(|a| {
                 let (id, job) = (short_id(&a.alloc_id), cell(&a.job_id));
                 format!("{id}|{job}|{}|{}|{}|{}", a.priority, a.cpu, a.memory_mb, a.verdict)
-            }));
-            out += &format!("\n{}", indented(&indented_table(&rows, Form::List, 2)));
+            });
+            out += &format!(
+                "\n{}",
+                indented(&indented_table(
+                    &headed("Allocation|Job|Priority|CPU|Memory|Preemption", rows),
+                    Form::List,
+                    2
+                ))
+            );
         }
     }
     out

@@ -6,7 +6,7 @@ use encamp_model::gc::{
 use encamp_model::{Time, format_duration, short_id};
 use jiff::tz::TimeZone;
 
-use super::table::{Form, cell, pairs, table};
+use super::table::{Form, cell, headed, pairs, table};
 use super::ui::Ui;
 use super::values::{difference, time};
 
@@ -65,9 +65,11 @@ pub fn plan(ui: &mut Ui<'_>, plan: &GcPlan, source: &str, verbose: bool, zone: &
     }
     if verbose && !plan.objects.is_empty() {
         ui.output_markup("\n[bold]Objects[reset]");
-        let mut rows = vec!["Kind|ID|Namespace|Decision|Why|Setting|Since|Collectable From|Held By".to_string()];
-        rows.extend(plan.objects.iter().map(|object| row(object, zone)));
-        ui.output(&table(&rows, Form::List));
+        let rows = plan.objects.iter().map(|object| row(object, zone));
+        ui.output(&table(
+            &headed("Kind|ID|Namespace|Decision|Why|Setting|Since|Collectable From|Held By", rows),
+            Form::List,
+        ));
         if plan.objects_omitted > 0 {
             ui.output(&format!("({} more objects are not listed)", plan.objects_omitted));
         }
@@ -145,12 +147,11 @@ fn why(d: &GcDecision) -> String {
 
 /// The list of objects that a prefix matches.
 pub fn matches(objects: &[GcRef]) -> String {
-    let mut rows = vec!["Kind|ID|Namespace".to_string()];
-    rows.extend(objects.iter().map(|o| {
+    let rows = objects.iter().map(|o| {
         let namespace = if o.namespace.is_empty() { "-" } else { &o.namespace };
         format!("{}|{}|{}", o.kind.map_or("variable", one), cell(&o.id), cell(namespace))
-    }));
-    table(&rows, Form::List)
+    });
+    table(&headed("Kind|ID|Namespace", rows), Form::List)
 }
 
 /// An age in words: what determines it, and from which timestamp it counts.
@@ -183,8 +184,7 @@ pub fn explanation(ui: &mut Ui<'_>, e: &GcExplanation, zone: &TimeZone) {
     ui.output(&pairs(&head));
     if e.chain.len() > 1 {
         ui.output_markup("\n[bold]What keeps it[reset]");
-        let mut rows = vec!["Step|Object|State|Decision|Reason".to_string()];
-        rows.extend(e.chain.iter().enumerate().map(|(i, step)| {
+        let rows = e.chain.iter().enumerate().map(|(i, step)| {
             let d = &step.object.decision;
             let decision = match &d.age {
                 _ if d.collect => "delete".to_string(),
@@ -192,8 +192,8 @@ pub fn explanation(ui: &mut Ui<'_>, e: &GcExplanation, zone: &TimeZone) {
                 None => "keep".to_string(),
             };
             format!("{}|{}|{}|{decision}|{}", i + 1, cell(&named(&step.object.object)), cell(&step.state), why(d))
-        }));
-        ui.output(&table(&rows, Form::List));
+        });
+        ui.output(&table(&headed("Step|Object|State|Decision|Reason", rows), Form::List));
     }
     ui.output_markup("\n[bold]What to do[reset]");
     ui.output(&advice(e));
@@ -306,9 +306,8 @@ fn of_reason(e: &GcExplanation, step: &GcStep) -> String {
 
 /// The counts of a run.
 pub fn report(report: &GcReport) -> String {
-    let mut rows = vec!["Kind|Deleted".to_string()];
-    rows.extend(report.collected.iter().map(|c| format!("{}|{}", c.kind.text(), c.count)));
-    table(&rows, Form::List)
+    let rows = report.collected.iter().map(|c| format!("{}|{}", c.kind.text(), c.count));
+    table(&headed("Kind|Deleted", rows), Form::List)
 }
 
 #[cfg(test)]

@@ -18,6 +18,18 @@ pub fn indented<T: Serialize + ?Sized>(value: &T) -> Result<String, RenderError>
     Ok(String::from_utf8(out).map_err(serde_json::Error::custom)?)
 }
 
+/// An object with the version of its schema, 1.
+///
+/// # Errors
+/// The value has no JSON form.
+pub fn versioned<T: Serialize + ?Sized>(value: &T) -> serde_json::Result<Value> {
+    let mut value = serde_json::to_value(value)?;
+    if let Value::Object(members) = &mut value {
+        members.insert("SchemaVersion".into(), 1.into());
+    }
+    Ok(value)
+}
+
 /// Indented by four spaces, keys in alphabetical order.
 ///
 /// # Errors
