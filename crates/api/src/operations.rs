@@ -1,7 +1,7 @@
 //! Endpoints for operating a cluster: allocations, nodes, pools, namespaces, servers, the agent (`docs/spec/http-api.md
 //! §5`).
 //!
-//! Objects that are also printed as JSON or with a template are read as [`Value`]s or [`Verbatim`], so that no member is
+//! Objects that are also printed as JSON or with a template are read as [`Value`]s or [`Received`], so that no member is
 //! lost.
 
 use std::collections::BTreeMap;
@@ -14,8 +14,8 @@ use serde_json::{Value, json};
 
 use super::client::{Call, Client, Meta, Query, path};
 use super::error::ApiError;
+use super::received::Received;
 use super::types::*;
-use super::verbatim::Verbatim;
 use encamp_model::gc::{GcExplained, GcPlan, GcReport};
 use encamp_model::requests::{AllocSignalRequest, DrainSpec, NodeDrainRequest, NodeEligibilityRequest, SearchRequest};
 use encamp_model::responses::{AllocFileInfo, SearchResponse};
@@ -42,7 +42,7 @@ impl Client {
         &self,
         namespace: Option<&str>,
         id: &str,
-    ) -> Answer<BTreeMap<String, Verbatim<AllocCheck>>> {
+    ) -> Answer<BTreeMap<String, Received<AllocCheck>>> {
         let query = in_namespace(namespace.unwrap_or_default());
         self.get(&path("/v1/client/allocation/", id, "/checks"), &query).await
     }

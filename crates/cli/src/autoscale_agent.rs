@@ -168,8 +168,7 @@ impl Run for AutoscaleAgent {
         ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let done = self.scale(context);
-        context.end(done)
+        context.attempt(|context| self.scale(context))
     }
 }
 

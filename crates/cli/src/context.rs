@@ -193,6 +193,14 @@ impl Context<'_, '_> {
         self.end(done)
     }
 
+    /// Prints a text, or reports why there is none.
+    pub fn print(&mut self, text: CommandResult<String>) -> u8 {
+        self.attempt(|context| {
+            context.ui.output(&text?);
+            Ok(0)
+        })
+    }
+
     /// Prints a result as JSON.
     pub fn print_json<T: Serialize + ?Sized>(&mut self, value: &T) -> CommandResult<()> {
         let text = json::indented(value).context("Error formatting the data")?;

@@ -43,9 +43,10 @@ impl Run for EvalExplain {
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let id = &self.id;
-        let explained = self.general.client(context.env).and_then(|client| block_on(read(&client, id))?);
-        let printed = explained.and_then(|explained| self.print(&explained, context));
-        context.end(printed)
+        context.attempt(|context| {
+            let client = self.general.client(context.env)?;
+            self.print(&block_on(read(&client, id))??, context)
+        })
     }
 }
 

@@ -39,8 +39,7 @@ impl Run for EvalList {
     ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let listed = self.list(context);
-        context.end(listed)
+        context.attempt(|context| self.list(context))
     }
 }
 

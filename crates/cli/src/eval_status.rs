@@ -51,8 +51,7 @@ impl Run for EvalStatus {
         ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let shown = self.show(&self.id, context);
-        context.end(shown)
+        context.attempt(|context| self.show(&self.id, context))
     }
 }
 
@@ -80,18 +79,17 @@ impl EvalStatus {
         }
         sort(&mut placed);
         if !placed.is_empty() {
-            heading(context, "Placed Allocations");
-            context.ui.output(&self.allocations(&placed, false));
+            context.ui.section("Placed Allocations", &self.allocations(&placed, false));
         }
         self.print_failures(&eval, context);
         if !eval.plan_rejections.is_empty() {
-            heading(context, "Rejected Plan");
+            context.ui.heading("Rejected Plan");
             for r in &eval.plan_rejections {
                 context.ui.output(&format!("  {}", rejection(r)));
             }
         }
         if !eval.missing_non_node_resources.is_empty() {
-            heading(context, "Missing Resources");
+            context.ui.heading("Missing Resources");
             for resource in &eval.missing_non_node_resources {
                 context.ui.output(&format!("  {resource}"));
             }
@@ -147,14 +145,16 @@ impl EvalStatus {
             let (id, node) = (self.id(&r.id), self.id(&r.node_id));
             format!("{id}|{}|{}|{node}|{}|{}", r.priority, r.triggered_by, r.status, r.status_description)
         });
-        heading(context, "Related Evaluations");
-        context.ui.output(&table(&headed("ID|Priority|Triggered By|Node ID|Status|Description", rows), Form::List));
+        context.ui.section(
+            "Related Evaluations",
+            &table(&headed("ID|Priority|Triggered By|Node ID|Status|Description", rows), Form::List),
+        );
     }
 
     /// The desired changes of the scheduler, and the preempted allocations.
     fn print_annotations(&self, annotations: &PlanAnnotations, context: &mut Context<'_, '_>) {
         if !annotations.desired_tg_updates.is_empty() {
-            heading(context, "Plan Annotations");
+            context.ui.heading("Plan Annotations");
             let updates: Vec<(&str, &DesiredUpdates)> =
                 annotations.desired_tg_updates.iter().map(|(group, u)| (group.as_str(), u)).collect();
             context.ui.output(&wanted(&updates, self.verbose));
@@ -162,8 +162,7 @@ impl EvalStatus {
         if !annotations.preempted_allocs.is_empty() {
             let mut victims = annotations.preempted_allocs.clone();
             sort(&mut victims);
-            heading(context, "Preempted Allocations");
-            context.ui.output(&self.allocations(&victims, true));
+            context.ui.section("Preempted Allocations", &self.allocations(&victims, true));
         }
     }
 
@@ -187,7 +186,7 @@ impl EvalStatus {
         if e.failed_tg_allocs.is_empty() {
             return;
         }
-        heading(context, "Failed Placements");
+        context.ui.heading("Failed Placements");
         for (group, metric) in &e.failed_tg_allocs {
             let n = metric.coalesced_failures.saturating_add(1);
             let noun = values::plural(n, "allocation", "allocations");
@@ -200,10 +199,6 @@ impl EvalStatus {
             context.ui.output(&format!("\nEvaluation {id} waiting for additional capacity to place remainder"));
         }
     }
-}
-
-fn heading(context: &mut Context<'_, '_>, text: &str) {
-    context.ui.output_markup(&format!("\n[bold]{text}[reset]"));
 }
 
 fn sort(list: &mut [AllocListStub]) {

@@ -64,11 +64,11 @@ impl Run for JobDispatch {
                     .usage_error("This command takes one or two argument: <parameterized job> [input source]");
             }
         };
-        let dispatched = self.request(input, context).and_then(|request| {
+        context.attempt(|context| {
+            let request = self.request(input, context)?;
             let connection = Connection::new(&self.general, context.env)?;
             self.dispatch(&connection, job, &request, context)
-        });
-        context.end(dispatched)
+        })
     }
 }
 

@@ -201,8 +201,7 @@ impl Run for JobInit {
             if !self.optional_args.is_empty() {
                 return context.usage_error("-list-templates takes no arguments");
             }
-            let listed = self.list(context);
-            return context.end(listed);
+            return context.attempt(|context| self.list(context));
         }
         let name = match self.optional_args.as_slice() {
             [] => DEFAULT_NAME,

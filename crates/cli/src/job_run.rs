@@ -108,13 +108,8 @@ impl Run for JobRun {
             file.job.consul_namespace = Some(namespace);
         }
         if self.output {
-            return match json::escaped(&BTreeMap::from([("Job", &file.job)])) {
-                Ok(text) => {
-                    context.ui.output(&text);
-                    0
-                }
-                Err(e) => context.failure(&format!("Error converting job: {e}")),
-            };
+            let text = json::escaped(&BTreeMap::from([("Job", &file.job)]));
+            return context.print(text.context("Error converting job"));
         }
         // A plan shows them, and more.
         if !self.plan {
@@ -131,8 +126,7 @@ impl Run for JobRun {
             }
         }
         let submission = Some(file.submission(&self.job.variables, context.env));
-        let registered = self.register(&file, Registration { index, submission, conflict: None }, context);
-        context.end(registered)
+        context.attempt(|context| self.register(&file, Registration { index, submission, conflict: None }, context))
     }
 }
 

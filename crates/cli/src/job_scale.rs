@@ -45,8 +45,7 @@ impl Run for JobScale {
             [job, group, count] => (job, group.as_str(), count),
             _ => return context.failure("Command requires at least two arguments and no more than three"),
         };
-        let scaled = self.scale(job, group, count, context);
-        context.end(scaled)
+        context.attempt(|context| self.scale(job, group, count, context))
     }
 }
 

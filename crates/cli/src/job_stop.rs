@@ -56,8 +56,7 @@ impl Run for JobStop {
         if self.args.is_empty() {
             return context.usage_error("This command takes at least one argument: <job>");
         }
-        let stopped = Connection::new(&self.general, context.env).map(|connection| self.stop(&connection, context));
-        context.end(stopped)
+        context.connected(&self.general, |connection, context| Ok(self.stop(connection, context)))
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::prelude::*;
 use super::render::table::{Form, headed, table};
-use encamp_api::Verbatim;
+use encamp_api::Received;
 use encamp_api::types::{AgentMember, AgentMembers};
 use encamp_model::quoted;
 use serde_json::Value;
@@ -45,7 +45,7 @@ impl Run for ServerMembers {
     }
 }
 
-type Member = Verbatim<AgentMember>;
+type Member = Received<AgentMember>;
 
 /// The RPC address of a member, which identifies leaders.
 fn rpc_address(member: &Member) -> String {

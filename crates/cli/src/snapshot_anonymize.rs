@@ -83,13 +83,7 @@ impl Run for SnapshotAnonymize {
             let anonymous = anonymize(&file, &options, &judge()).map_err(CommandError::new)?;
             save::save_private(&path, &anonymous).context(format_args!("Error writing {}", quoted(out)))
         });
-        match written {
-            Ok(size) => {
-                context.ui.output(&format!("Wrote {out}: {}", bytes(size)));
-                0
-            }
-            Err(e) => context.report(&e),
-        }
+        context.print(written.map(|size| format!("Wrote {out}: {}", bytes(size))))
     }
 }
 

@@ -54,8 +54,7 @@ impl Run for SnapshotInspect {
             }
             context.ui.output(&header(&inspection, env.now));
             for (heading, lines) in sections(&inspection) {
-                context.ui.output_markup(&format!("\n[bold]{heading}[reset]"));
-                context.ui.output(&table(&lines, Form::List));
+                context.ui.section(heading, &table(&lines, Form::List));
             }
             inspection.notes.iter().for_each(|note| context.ui.warn(&format!("Note: {note}")));
             Ok(0)

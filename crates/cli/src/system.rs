@@ -48,8 +48,7 @@ impl Run for SystemGc {
             if self.wait {
                 return context.usage_error("-wait and -dry-run exclude each other");
             }
-            let done = self.dry.run(&self.general, context);
-            return context.end(done);
+            return context.attempt(|context| self.dry.run(&self.general, context));
         }
         if self.dry.json && !self.wait {
             return context.usage_error("-json can only be used together with -dry-run or -wait");

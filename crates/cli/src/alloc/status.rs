@@ -104,8 +104,7 @@ impl AllocStatus {
         let alloc: Allocation = data::typed(&value)?;
         if self.short {
             context.ui.output(&short_header(&alloc, &clock));
-            context.ui.output_markup("\n[bold]Tasks[reset]");
-            context.ui.output(&tasks::short_table(&alloc, &c.zone));
+            context.ui.section("Tasks", &tasks::short_table(&alloc, &c.zone));
             return Ok(0);
         }
         context.ui.output(&self.header(c, &alloc, &clock));
@@ -125,7 +124,7 @@ impl AllocStatus {
         };
         self.tasks(c, context, &alloc, stats.as_ref());
         if self.verbose {
-            context.ui.output_markup("\n[bold]Placement Metrics[reset]");
+            context.ui.heading("Placement Metrics");
             let metrics = alloc.metrics.clone().unwrap_or_default();
             let lines = metric_lines(&metrics, "  ", true, context.ui.colours_on());
             context.ui.output(&lines);

@@ -224,8 +224,8 @@ fn csi_table(c: &Connection, alloc: &Allocation, volumes: &[(&VolumeRequest, boo
     table(&lines, Form::List)
 }
 
-/// The options of a mount. The flags may contain secrets, so only their number is shown.
-fn mount_options(options: &encamp_model::CsiMountOptions) -> String {
+/// The options of a mount. The flags may contain secrets, so only that there are some is shown.
+pub(crate) fn mount_options(options: &encamp_model::CsiMountOptions) -> String {
     let kind = Some(&options.fs_type).filter(|t| !t.is_empty()).map(|t| format!("fs_type: {t}"));
     let flags = (!options.mount_flags.is_empty()).then(|| "flags: [REDACTED]".to_string());
     kind.into_iter().chain(flags).collect::<Vec<_>>().join(" ")

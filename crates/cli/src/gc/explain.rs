@@ -38,8 +38,7 @@ impl Run for GcExplain {
     ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let done = self.explain(self.id.trim(), context);
-        context.end(done)
+        context.attempt(|context| self.explain(self.id.trim(), context))
     }
 }
 

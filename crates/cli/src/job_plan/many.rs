@@ -96,8 +96,7 @@ impl JobPlan {
             Ok(entries) => entries,
             Err(code) => return code,
         };
-        let code = self.plan_all(entries, context);
-        context.end(code)
+        context.attempt(|context| self.plan_all(entries, context))
     }
 
     fn plan_all(&self, entries: Vec<Entry>, context: &mut Context<'_, '_>) -> CommandResult<u8> {
@@ -278,15 +277,11 @@ impl JobPlan {
                 "Plan": d.assumed.beside(d.explanation.beside(plan)),
             }))
         };
-        let plans = done.iter().map(one).collect::<CommandResult<Vec<Value>>>();
-        let all = plans.and_then(|plans| beside_changes(json!({"SchemaVersion": 1, "Plans": plans}), changed));
-        match all.and_then(|all| json::indented(&all).map_err(CommandError::new)) {
-            Ok(text) => {
-                context.ui.output(&text);
-                code
-            }
-            Err(e) => context.report(&e),
-        }
+        context.attempt(|context| {
+            let plans = done.iter().map(one).collect::<CommandResult<Vec<Value>>>()?;
+            context.print_json(&beside_changes(json!({"SchemaVersion": 1, "Plans": plans}), changed)?)?;
+            Ok(code)
+        })
     }
 
     /// Formats all plans as one comment.

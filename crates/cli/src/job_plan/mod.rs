@@ -205,8 +205,7 @@ impl JobPlan {
             Err(e) => return context.refuse(e, self.job.diagnostics),
         };
         self.warn(&plan.planned, context);
-        let code = self.answer(&plan, context);
-        context.end(code)
+        context.attempt(|context| self.answer(&plan, context))
     }
 
     /// Prints notes about the plan, remarks about the job, and the outcome of assumed changes.

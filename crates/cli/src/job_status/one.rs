@@ -53,28 +53,25 @@ pub(super) fn show(
     let (latest, _) = latest.context("Error querying latest job deployment")?;
     print_summary(context.ui, &summary()?, kind);
     if command.evals || command.verbose {
-        heading(context.ui, "Evaluations");
-        context.ui.output(&evaluations::listed_below_job(&evals, command.verbose));
+        context.ui.section("Evaluations", &evaluations::listed_below_job(&evals, command.verbose));
     }
     print_failures(context.ui, &evals);
     let attempts = future::attempts(connection, &job, &allocs, command.verbose);
     if !attempts.is_empty() {
-        heading(context.ui, "Future Rescheduling Attempts");
-        context.ui.output(&attempts);
+        context.ui.section("Future Rescheduling Attempts", &attempts);
     }
     if let Some(latest) = latest {
-        heading(context.ui, "Latest Deployment");
+        context.ui.heading("Latest Deployment");
         context.ui.output_markup(&deployments::short_block(&latest, command.verbose));
     }
     print_actions(context.ui, &job);
-    heading(context.ui, "Allocations");
-    context.ui.output(&allocation_table(&job, &allocs, command.verbose, connection));
+    context.ui.section("Allocations", &allocation_table(&job, &allocs, command.verbose, connection));
     Ok(0)
 }
 
 /// What a job takes when it is dispatched.
 fn print_parameters(ui: &mut Ui<'_>, config: &api::ParameterizedJobConfig) {
-    heading(ui, "Parameterized Job");
+    ui.heading("Parameterized Job");
     let keys = |list: &Option<Vec<String>>| list.as_deref().unwrap_or_default().join(", ");
     let lines = [
         ("Payload", config.payload.clone()),
@@ -94,10 +91,6 @@ struct Kind {
 /// Whether a job can be dispatched. A dispatched job keeps the `parameterized` block of its parent, but runs itself.
 fn is_parameterized(job: &api::Job) -> bool {
     job.parameterized_job.is_some() && !job.dispatched
-}
-
-fn heading(ui: &mut Ui<'_>, text: &str) {
-    ui.output_markup(&format!("\n[bold]{text}[reset]"));
 }
 
 fn header(job: &api::Job, connection: &Connection) -> String {
@@ -132,7 +125,7 @@ fn header(job: &api::Job, connection: &Connection) -> String {
 
 fn print_summary(ui: &mut Ui<'_>, summary: &JobSummary, kind: Kind) {
     if !kind.periodic && !kind.parameterized {
-        heading(ui, "Summary");
+        ui.heading("Summary");
         let rows = summary.summary.iter().map(|(group, s)| {
             let counts = [s.queued, s.starting, s.running, s.failed, s.complete, s.lost, s.unknown];
             format!("{group}|{}", counts.map(|n| n.to_string()).join("|"))
@@ -142,7 +135,7 @@ fn print_summary(ui: &mut Ui<'_>, summary: &JobSummary, kind: Kind) {
     let Some(children) = &summary.children else { return };
     let sum = children.pending.saturating_add(children.running).saturating_add(children.dead);
     if kind.periodic || kind.parameterized || sum > 0 {
-        heading(ui, if kind.parameterized { "Parameterized Job Summary" } else { "Children Job Summary" });
+        ui.heading(if kind.parameterized { "Parameterized Job Summary" } else { "Children Job Summary" });
         let counts = format!("{}|{}|{}", children.pending, children.running, children.dead);
         ui.output(&table(&["Pending|Running|Dead".to_string(), counts], Form::List));
     }
@@ -171,8 +164,7 @@ fn print_children(
     }
     found.sort_by(|a, b| a.id.cmp(&b.id));
     let rows = found.iter().filter(|c| c.parent_id == id).map(|c| format!("{}|{}", c.id, c.status));
-    heading(context.ui, title);
-    context.ui.output(&table(&headed("ID|Status", rows), Form::List));
+    context.ui.section(title, &table(&headed("ID|Status", rows), Form::List));
     Ok(0)
 }
 
@@ -181,7 +173,7 @@ fn print_failures(ui: &mut Ui<'_>, newest_first: &[Evaluation]) {
     let waits = newest_first.iter().any(|e| e.status == EvalStatus::Blocked);
     // The metrics of the blocked evaluation itself are those of the evaluation that created it.
     let Some(failed) = newest_first.iter().find(|e| !e.failed_tg_allocs.is_empty()).filter(|_| waits) else { return };
-    heading(ui, "Placement Failure");
+    ui.heading("Placement Failure");
     let total = failed.failed_tg_allocs.len();
     for (i, (group, metric)) in failed.failed_tg_allocs.iter().enumerate().take(MOST_FAILURES) {
         let lines = metric_lines(metric, "  ", false, ui.colours_on());
@@ -206,8 +198,7 @@ fn print_actions(ui: &mut Ui<'_>, job: &api::Job) {
         }
     }
     if lines.len() > 1 {
-        heading(ui, "Actions");
-        ui.output(&table(&lines, Form::List));
+        ui.section("Actions", &table(&lines, Form::List));
     }
 }
 

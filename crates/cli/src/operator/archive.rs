@@ -165,10 +165,7 @@ impl Run for ArchiveState {
     ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        context.attempt(|context| {
-            context.ui.output(&state(&context.env.directory.join(&self.name), &self.name)?);
-            Ok(0)
-        })
+        context.print(state(&context.env.directory.join(&self.name), &self.name))
     }
 }
 

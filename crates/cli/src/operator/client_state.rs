@@ -25,13 +25,7 @@ impl Run for ClientState {
     ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        match state(&context.env.directory.join(&self.directory), &self.directory) {
-            Ok(text) => {
-                context.ui.output(&text);
-                0
-            }
-            Err(e) => context.report(&e),
-        }
+        context.print(state(&context.env.directory.join(&self.directory), &self.directory))
     }
 }
 

@@ -44,15 +44,10 @@ impl Run for RaftInfo {
     ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        match open(&context.env.directory, &self.directory) {
-            Ok(log) => {
-                let (length, first, last) = (log.len(), log.first(), log.last());
-                context.ui.output(&format!("path:        {}", log.dir().display()));
-                context.ui.output(&format!("length:      {length}\nfirst index: {first}\nlast index:  {last}"));
-                0
-            }
-            Err(e) => context.report(&e),
-        }
+        context.print(open(&context.env.directory, &self.directory).map(|log| {
+            let (path, length, first, last) = (log.dir().display(), log.len(), log.first(), log.last());
+            format!("path:        {path}\nlength:      {length}\nfirst index: {first}\nlast index:  {last}")
+        }))
     }
 }
 
@@ -79,8 +74,10 @@ impl Run for RaftLogs {
     ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let printed = open(&context.env.directory, &self.directory).and_then(|log| self.print(&log, context));
-        context.end(printed.map(|()| 0))
+        context.attempt(|context| {
+            self.print(&open(&context.env.directory, &self.directory)?, context)?;
+            Ok(0)
+        })
     }
 }
 
@@ -152,14 +149,7 @@ impl Run for RaftState {
         ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let state = open(&context.env.directory, &self.directory).and_then(|log| state(&log, self.last_index));
-        match state {
-            Ok(text) => {
-                context.ui.output(&text);
-                0
-            }
-            Err(e) => context.report(&e),
-        }
+        context.print(open(&context.env.directory, &self.directory).and_then(|log| state(&log, self.last_index)))
     }
 }
 

@@ -30,18 +30,21 @@ pub struct ArchiveRedact {
 }
 
 impl Run for ArchiveRedact {
-    const META: Meta = Meta::new("operator snapshot redact").flag_error_note(FlagErrorNote::Args).examples(&[("Remove the secrets from a copy of an archive", "cp backup.snap support.snap &&\n    encamp operator snapshot redact support.snap"),
-("Do it and show what the copy contains", "cp backup.snap copy.snap && encamp operator snapshot redact copy.snap &&\n    encamp operator snapshot inspect copy.snap"),
-]);
+    const META: Meta = Meta::new("operator snapshot redact").flag_error_note(FlagErrorNote::Args).examples(&[
+        (
+            "Remove the secrets from a copy of an archive",
+            "cp backup.snap support.snap &&\n    encamp operator snapshot redact support.snap",
+        ),
+        (
+            "Do it and show what the copy contains",
+            "cp backup.snap copy.snap && encamp operator snapshot redact copy.snap &&\n    encamp operator snapshot \
+             inspect copy.snap",
+        ),
+    ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        match redact_file(&self.name, context) {
-            Ok(()) => {
-                context.ui.output("Snapshot redacted");
-                0
-            }
-            Err(e) => context.report(&e),
-        }
+        let redacted = redact_file(&self.name, context);
+        context.print(redacted.map(|()| "Snapshot redacted".to_string()))
     }
 }
 

@@ -8,7 +8,7 @@ use crate::flags::{InvalidFlag, parse_int};
 use crate::prelude::*;
 use crate::render::table::pairs;
 use crate::tristate::Tristate;
-use encamp_api::Verbatim;
+use encamp_api::Received;
 use encamp_model::json::null_is_default;
 use encamp_model::{SchedulerAlgorithm, SchedulerConfiguration, quoted};
 
@@ -36,7 +36,7 @@ struct Answer {
     next_token: String,
     #[serde(skip_deserializing)]
     request_time: u64,
-    scheduler_config: Option<Verbatim<SchedulerConfiguration>>,
+    scheduler_config: Option<Received<SchedulerConfiguration>>,
 }
 
 /// The response of the server and the configuration in it.

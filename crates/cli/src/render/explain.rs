@@ -2,6 +2,7 @@
 
 use super::table::{Form, cell, headed, indented_table, table};
 use super::values::{plural, score};
+use super::wrap::indented;
 use encamp_model::{Scores, short_id};
 use encamp_plan::explain::{GroupExplanation, NodeStory, Reason, ScoredNode, Shortage};
 
@@ -144,10 +145,6 @@ fn scorers<'s>(all: impl Iterator<Item = &'s Scores>) -> Vec<&'s str> {
         }
     }
     names
-}
-
-fn indented(text: &str) -> String {
-    text.lines().map(|l| format!("  {l}")).collect::<Vec<_>>().join("\n")
 }
 
 /// Explains one node for every task group. The result contains markup.

@@ -6,7 +6,7 @@ use encamp_model::gc::{
 use encamp_model::{Time, format_duration, short_id};
 use jiff::tz::TimeZone;
 
-use super::table::{Form, cell, headed, pairs, table};
+use super::table::{self, Columns, Form, cell, headed, pairs, table};
 use super::ui::Ui;
 use super::values::{difference, time};
 
@@ -53,23 +53,17 @@ pub fn plan(ui: &mut Ui<'_>, plan: &GcPlan, source: &str, verbose: bool, zone: &
     ui.output(&pairs(&head));
     let collected = deleted(plan, zone);
     if collected.len() > 1 {
-        ui.output_markup("\n[bold]Would be deleted[reset]");
-        ui.output(&table(&collected, Form::List));
+        ui.section("Would be deleted", &table(&collected, Form::List));
     } else {
         ui.output("\nNothing would be deleted.");
     }
     let kept = kept(plan, zone);
     if kept.len() > 1 {
-        ui.output_markup("\n[bold]Would be kept[reset]");
-        ui.output(&table(&kept, Form::List));
+        ui.section("Would be kept", &table(&kept, Form::List));
     }
     if verbose && !plan.objects.is_empty() {
-        ui.output_markup("\n[bold]Objects[reset]");
-        let rows = plan.objects.iter().map(|object| row(object, zone));
-        ui.output(&table(
-            &headed("Kind|ID|Namespace|Decision|Why|Setting|Since|Collectable From|Held By", rows),
-            Form::List,
-        ));
+        ui.heading("Objects");
+        ui.output(&listed(&plan.objects, zone));
         if plan.objects_omitted > 0 {
             ui.output(&format!("({} more objects are not listed)", plan.objects_omitted));
         }
@@ -115,24 +109,24 @@ fn kept(plan: &GcPlan, zone: &TimeZone) -> Vec<String> {
     rows
 }
 
-fn row(object: &GcObject, zone: &TimeZone) -> String {
-    let (name, d) = (&object.object, &object.decision);
-    let kind = name.kind.map_or("variable", one);
-    let decision = if d.collect { "delete" } else { "keep" };
-    let namespace = if name.namespace.is_empty() { "-" } else { &name.namespace };
-    let age = d.age.as_ref();
-    let age = |text: &dyn Fn(&GcAge) -> String| age.map_or("-".to_string(), text);
-    let held = d.held_by.as_ref().map_or("-".to_string(), named);
-    format!(
-        "{kind}|{}|{}|{decision}|{}|{}|{}|{}|{}",
-        cell(&name.id),
-        cell(namespace),
-        why(d),
-        age(&|a| a.setting.text().into()),
-        age(&|a| at(a.since, zone)),
-        age(&|a| at(a.from, zone)),
-        cell(&held)
-    )
+fn listed(objects: &[GcObject], zone: &TimeZone) -> String {
+    let age = |o: &GcObject, text: &dyn Fn(&GcAge) -> String| o.decision.age.as_ref().map_or("-".to_string(), text);
+    let columns: &Columns<'_, GcObject> = &[
+        ("Kind", &|o| o.object.kind.map_or("variable", one).into()),
+        ("ID", &|o| cell(&o.object.id)),
+        ("Namespace", &|o| namespace(&o.object)),
+        ("Decision", &|o| if o.decision.collect { "delete" } else { "keep" }.into()),
+        ("Why", &|o| why(&o.decision)),
+        ("Setting", &|o| age(o, &|a| a.setting.text().into())),
+        ("Since", &|o| age(o, &|a| at(a.since, zone))),
+        ("Collectable From", &|o| age(o, &|a| at(a.from, zone))),
+        ("Held By", &|o| cell(&o.decision.held_by.as_ref().map_or("-".to_string(), named))),
+    ];
+    table::columns(objects, columns)
+}
+
+fn namespace(o: &GcRef) -> String {
+    if o.namespace.is_empty() { "-".into() } else { cell(&o.namespace) }
 }
 
 /// Why an object is deleted or kept.
@@ -147,11 +141,9 @@ fn why(d: &GcDecision) -> String {
 
 /// The list of objects that a prefix matches.
 pub fn matches(objects: &[GcRef]) -> String {
-    let rows = objects.iter().map(|o| {
-        let namespace = if o.namespace.is_empty() { "-" } else { &o.namespace };
-        format!("{}|{}|{}", o.kind.map_or("variable", one), cell(&o.id), cell(namespace))
-    });
-    table(&headed("Kind|ID|Namespace", rows), Form::List)
+    let columns: &Columns<'_, GcRef> =
+        &[("Kind", &|o| o.kind.map_or("variable", one).into()), ("ID", &|o| cell(&o.id)), ("Namespace", &namespace)];
+    table::columns(objects, columns)
 }
 
 /// An age in words: what determines it, and from which timestamp it counts.
@@ -183,7 +175,7 @@ pub fn explanation(ui: &mut Ui<'_>, e: &GcExplanation, zone: &TimeZone) {
     head.push(("system gc", if e.forced.collect { "would delete it now".into() } else { forced(&e.forced) }));
     ui.output(&pairs(&head));
     if e.chain.len() > 1 {
-        ui.output_markup("\n[bold]What keeps it[reset]");
+        ui.heading("What keeps it");
         let rows = e.chain.iter().enumerate().map(|(i, step)| {
             let d = &step.object.decision;
             let decision = match &d.age {
@@ -195,8 +187,7 @@ pub fn explanation(ui: &mut Ui<'_>, e: &GcExplanation, zone: &TimeZone) {
         });
         ui.output(&table(&headed("Step|Object|State|Decision|Reason", rows), Form::List));
     }
-    ui.output_markup("\n[bold]What to do[reset]");
-    ui.output(&advice(e));
+    ui.section("What to do", &advice(e));
 }
 
 fn decision(e: &GcExplanation, d: &GcDecision, from: Option<i64>, now: i64, zone: &TimeZone) -> String {

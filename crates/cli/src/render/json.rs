@@ -64,6 +64,7 @@ pub fn plan_response(plan: &JobPlanResponse) -> Result<Value, RenderError> {
     let mut value = serde_json::to_value(plan)?;
     if let Value::Object(map) = &mut value {
         map.remove("Index");
+        // The typed evaluation leaves members out that the API type has: they are added to its JSON.
         if let Some(Value::Array(evals)) = map.get_mut("CreatedEvals") {
             evals.iter_mut().for_each(complete_evaluation);
         }

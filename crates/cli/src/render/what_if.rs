@@ -212,7 +212,7 @@ fn print_problems(ui: &mut Ui<'_>, all: &[Problem<'_>], concerned: &[&Unplaced],
         ui.output(&format!("and {rest} more"));
     }
     if explained && !concerned.is_empty() {
-        heading(ui, "[red]Unplaced");
+        ui.heading("[red]Unplaced");
         for u in concerned {
             let text = unplaced(ui, u);
             ui.output(&text);
@@ -321,12 +321,8 @@ pub(super) fn summary(outcome: &Outcome) -> String {
 }
 
 fn section(ui: &mut Ui<'_>, title: &str, text: &str) {
-    heading(ui, title);
+    ui.heading(title);
     ui.output(text);
-}
-
-fn heading(ui: &mut Ui<'_>, title: &str) {
-    ui.output_markup(&format!("\n[bold]{title}[reset]"));
 }
 
 /// The job's ID, followed by its namespace unless that is `default`.

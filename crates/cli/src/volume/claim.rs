@@ -9,7 +9,7 @@ use crate::prelude::*;
 use crate::prompt;
 use crate::render::table::{self, Columns};
 use crate::render::values;
-use encamp_api::{ApiError, Query, Verbatim};
+use encamp_api::{ApiError, Query, Received};
 use encamp_model::TaskGroupHostVolumeClaim;
 
 /// List the claims on host volumes
@@ -67,7 +67,7 @@ impl Run for VolumeClaimList {
     }
 }
 
-type Claim = Verbatim<TaskGroupHostVolumeClaim>;
+type Claim = Received<TaskGroupHostVolumeClaim>;
 
 /// The claims that these parameters select; those without a value count as not given.
 fn claims(c: &Connection, parameters: &[(&'static str, Option<&str>)]) -> Result<Vec<Claim>, ApiError> {

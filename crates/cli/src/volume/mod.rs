@@ -29,6 +29,5 @@ fn within(namespace: &str) -> Query {
 fn print_allocations(context: &mut Context<'_, '_>, stubs: &[AllocListStub], verbose: bool) {
     let clock = context.clock();
     let how = Listing { verbose, node_names: true, zone: &clock.zone, now: clock.now };
-    context.ui.output_markup("\n[bold]Allocations[reset]");
-    context.ui.output(&allocations::stubs(stubs, &how));
+    context.ui.section("Allocations", &allocations::stubs(stubs, &how));
 }

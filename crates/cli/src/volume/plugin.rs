@@ -4,7 +4,7 @@ use super::print_allocations;
 use crate::prelude::*;
 use crate::render::table::{self, Columns, pairs};
 use encamp_api::types::CsiPluginListStub;
-use encamp_api::{Query, Verbatim};
+use encamp_api::{Query, Received};
 use encamp_model::{CsiPlugin, quoted};
 
 /// Display status information about storage plugins
@@ -47,7 +47,7 @@ impl Run for PluginStatus {
     }
 }
 
-type Row = Verbatim<CsiPluginListStub>;
+type Row = Received<CsiPluginListStub>;
 
 /// The CSI plugins whose ID begins so, the newest first.
 fn rows(c: &Connection, prefix: &str) -> CommandResult<Vec<Row>> {
@@ -101,7 +101,7 @@ impl PluginStatus {
     fn one(&self, c: &Connection, context: &mut Context<'_, '_>, prefix: &str) -> CommandResult<u8> {
         let id = find(c, prefix)?;
         let path = encamp_api::path("/v1/plugin/csi/", &id, "");
-        let read = c.wait(c.client.get::<Verbatim<CsiPlugin>>(&path, &Query::default()));
+        let read = c.wait(c.client.get::<Received<CsiPlugin>>(&path, &Query::default()));
         let (plugin, _) = read.context("Error querying plugin")?;
         if self.format.wanted()? {
             return self.format.print(context.ui, &plugin, "*api.CSIPlugin");

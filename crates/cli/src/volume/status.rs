@@ -3,12 +3,13 @@
 use serde_json::{Value, json};
 
 use super::print_allocations;
+use crate::alloc::mount_options;
 use crate::data::typed;
 use crate::prelude::*;
 use crate::render::table::{self, Columns, Form, headed, pairs, table};
 use crate::render::values;
 use encamp_api::types::VolumeListStub;
-use encamp_api::{Query, Verbatim};
+use encamp_api::{Query, Received};
 use encamp_model::{AllocListStub, CsiTopology, CsiVolume, HostVolume, quoted};
 
 /// Display status information about volumes
@@ -90,7 +91,7 @@ impl Run for VolumeStatus {
 }
 
 /// A volume in a list.
-pub(super) type Row = Verbatim<VolumeListStub>;
+pub(super) type Row = Received<VolumeListStub>;
 
 /// The volumes that these parameters select, the newest first; parameters without a value count as not given.
 fn rows(c: &Connection, kind: Kind, parameters: &[(&'static str, Option<&str>)]) -> CommandResult<Vec<Row>> {
@@ -197,14 +198,12 @@ impl VolumeStatus {
             return Ok(0);
         }
         if !topologies.is_empty() {
-            context.ui.output_markup("\n[bold]Topologies[reset]");
-            context.ui.output(&topology_table(&topologies));
+            context.ui.section("Topologies", &topology_table(&topologies));
         }
         if !capabilities.is_empty() {
             let columns: &Columns<'_, [String; 2]> =
                 &[("Access Mode", &|[access, _]| access.clone()), ("Attachment Mode", &|[_, mode]| mode.clone())];
-            context.ui.output_markup("\n[bold]Capabilities[reset]");
-            context.ui.output(&table::columns(&capabilities, columns));
+            context.ui.section("Capabilities", &table::columns(&capabilities, columns));
         }
         print_allocations(context, &allocations, self.verbose);
         Ok(0)
@@ -281,12 +280,6 @@ pub(crate) fn host_block(volume: &HostVolume) -> String {
 }
 
 fn csi_block(volume: &CsiVolume) -> String {
-    // Flags of mounts may hold secrets.
-    let options = volume.mount_options.as_ref().map(|options| {
-        let kind = Some(&options.fs_type).filter(|t| !t.is_empty()).map(|t| format!("fs_type: {t}"));
-        let flags = (!options.mount_flags.is_empty()).then(|| "flags: [REDACTED]".to_string());
-        kind.into_iter().chain(flags).collect::<Vec<_>>().join(" ")
-    });
     pairs(&[
         ("ID", volume.id.clone()),
         ("Name", volume.name.clone()),
@@ -303,7 +296,7 @@ fn csi_block(volume: &CsiVolume) -> String {
         ("Nodes Expected", volume.nodes_expected.to_string()),
         ("Access Mode", volume.access_mode.clone()),
         ("Attachment Mode", volume.attachment_mode.clone()),
-        ("Mount Options", options.unwrap_or_default()),
+        ("Mount Options", volume.mount_options.as_ref().map(mount_options).unwrap_or_default()),
     ])
 }
 
