@@ -61,9 +61,11 @@ fn change(
     general: &GeneralFlags,
     context: &mut Context<'_, '_>,
 ) -> u8 {
-    let key = key(argument, context);
+    let change = match key(argument, context) {
+        Ok(key) => change(key),
+        Err(e) => return context.report(&e),
+    };
     context.connected(general, |c, context| {
-        let change = change(key?);
         context.ui.output(announcement);
         let (keys, _) = c.wait(c.client.change_gossip_keys(&change)).context("error")?;
         print_messages(&keys, context);
