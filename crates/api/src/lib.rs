@@ -6,7 +6,7 @@
 //! - [`reads`], [`writes`], [`operations`], [`variables`], [`acl`]: typed endpoints. [`types`]: responses that only
 //!   clients have a type for.
 //! - [`stream`]: streamed responses, and raw requests. [`exec`]: commands that run in tasks.
-//! - [`json`]: JSON with errors that have a path.
+//! - [`json`]: JSON with errors that have a path. [`Received`]: objects that are printed as they came.
 //! - `retry`: which requests are retried, and when; `attempts`, `servers`: to which address.
 //! - [`ApiError`]: errors, with status and body. [`ConfigError`] with [`TlsError`], [`RequestError`], [`AnswerError`]:
 //!   errors before and after the exchange.
@@ -27,6 +27,7 @@ pub mod json;
 pub mod operations;
 mod outcome;
 pub mod reads;
+mod received;
 mod retry;
 mod servers;
 pub mod stream;
@@ -39,4 +40,5 @@ pub use acl::{AclKind, OidcCallback};
 pub use client::{Client, Meta, Query, path};
 pub use config::{Config, Tls};
 pub use error::{AnswerError, ApiError, ConfigError, RequestError, TransportFailure};
+pub use received::Received;
 pub use tls::TlsError;

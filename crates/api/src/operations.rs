@@ -1,17 +1,20 @@
 //! Endpoints for operating a cluster: allocations, nodes, pools, namespaces, servers, the agent (`docs/spec/http-api.md
 //! §5`).
 //!
-//! Objects that are also printed as JSON or with a template are read as [`Value`]s, so that no member is lost.
+//! Objects that are also printed as JSON or with a template are read as [`Value`]s or [`Received`], so that no member is
+//! lost.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use reqwest::Method;
-use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::client::{Call, Client, Meta, Query, path};
 use super::error::ApiError;
+use super::received::Received;
 use super::types::*;
 use encamp_model::gc::{GcExplained, GcPlan, GcReport};
 use encamp_model::requests::{AllocSignalRequest, DrainSpec, NodeDrainRequest, NodeEligibilityRequest, SearchRequest};
@@ -35,7 +38,11 @@ impl Client {
     }
 
     /// The latest results of an allocation's service checks, by check ID.
-    pub async fn allocation_checks(&self, namespace: Option<&str>, id: &str) -> Answer<Value> {
+    pub async fn allocation_checks(
+        &self,
+        namespace: Option<&str>,
+        id: &str,
+    ) -> Answer<BTreeMap<String, Received<AllocCheck>>> {
         let query = in_namespace(namespace.unwrap_or_default());
         self.get(&path("/v1/client/allocation/", id, "/checks"), &query).await
     }
@@ -215,8 +222,8 @@ impl Client {
         self.get("/v1/agent/self", &Query::default()).await
     }
 
-    /// The servers that the agent knows of.
-    pub async fn agent_members(&self) -> Answer<Value> {
+    /// The servers that the agent knows of. `T` has the members that the caller reads, such as [`AgentMembers`].
+    pub async fn agent_members<T: DeserializeOwned>(&self) -> Answer<T> {
         self.get("/v1/agent/members", &Query::default()).await
     }
 
@@ -287,7 +294,7 @@ impl Client {
     }
 
     /// Writes that, if it still has the index. Whether it was written.
-    pub async fn set_autopilot_configuration(&self, config: &Value, index: u64) -> Answer<bool> {
+    pub async fn set_autopilot_configuration(&self, config: &impl Serialize, index: u64) -> Answer<bool> {
         let query = Query::default().with("cas", index.to_string());
         self.put("/v1/operator/autopilot/configuration", &query, config).await
     }

@@ -4,9 +4,11 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
-use encamp_model::SchedulerConfiguration;
+use encamp_model::csi::CsiSnapshot;
 use encamp_model::json::null_is_default;
+use encamp_model::{HostVolumeState, SchedulerConfiguration};
 
 /// An entry of the lists of volumes.
 #[null_is_default]
@@ -16,10 +18,138 @@ pub struct VolumeListStub {
     /// Its ID.
     #[serde(rename = "ID")]
     pub id: String,
+    /// Its name.
+    pub name: String,
     /// Its namespace.
     pub namespace: String,
+    /// The plugin that made it.
+    #[serde(rename = "PluginID")]
+    pub plugin_id: String,
+    /// The node of a host volume.
+    #[serde(rename = "NodeID")]
+    pub node_id: String,
+    /// The node pool of a host volume.
+    pub node_pool: String,
+    /// The state of a host volume.
+    pub state: HostVolumeState,
+    /// Whether the plugin of a CSI volume is healthy on some node.
+    pub schedulable: bool,
+    /// The mode of the current claims on a CSI volume.
+    pub access_mode: String,
+    /// Index of its creation.
+    pub create_index: u64,
     /// Index of its last change.
     pub modify_index: u64,
+}
+
+/// An entry of the list of CSI plugins.
+#[null_is_default]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+pub struct CsiPluginListStub {
+    /// Its ID.
+    #[serde(rename = "ID")]
+    pub id: String,
+    /// The name that the plugin gives itself.
+    pub provider: String,
+    /// How many controllers are healthy.
+    pub controllers_healthy: i64,
+    /// How many controllers there should be.
+    pub controllers_expected: i64,
+    /// On how many nodes the plugin is healthy.
+    pub nodes_healthy: i64,
+    /// On how many nodes the plugin should run.
+    pub nodes_expected: i64,
+    /// Index of its creation.
+    pub create_index: u64,
+}
+
+/// Snapshots of CSI volumes, as a request for one or for a page of them returns them.
+#[null_is_default]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+pub struct CsiSnapshots {
+    /// The snapshots.
+    pub snapshots: Vec<CsiSnapshot>,
+    /// The token of the next page; empty: there is none.
+    pub next_token: String,
+}
+
+/// The servers that an agent knows of.
+#[null_is_default]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "PascalCase", default, bound(deserialize = "M: Deserialize<'de> + Default"))]
+pub struct AgentMembers<M = AgentMember> {
+    /// The servers.
+    pub members: Vec<M>,
+}
+
+/// A server that an agent knows of.
+#[null_is_default]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+pub struct AgentMember {
+    /// Its name, which contains its region.
+    pub name: String,
+    /// Its address.
+    pub addr: String,
+    /// The port of gossip.
+    pub port: i64,
+    /// What it says about itself: `region`, `dc`, `build`, …
+    pub tags: BTreeMap<String, String>,
+    /// `alive`, `leaving`, `left` or `failed`.
+    pub status: String,
+    /// The version of the gossip protocol that it speaks.
+    pub protocol_cur: i64,
+}
+
+/// What an agent says about itself. `S` has the statistics that the caller reads: texts by name, by component.
+#[null_is_default]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default, bound(deserialize = "S: Deserialize<'de> + Default"))]
+pub struct AgentSelf<S = BTreeMap<String, BTreeMap<String, Value>>> {
+    /// Its configuration.
+    pub config: AgentConfig,
+    /// Its statistics.
+    pub stats: S,
+}
+
+/// The configuration of an agent.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+pub struct AgentConfig {
+    /// Its region.
+    pub region: Option<String>,
+    /// Its settings as a server, by name.
+    pub server: Option<Map<String, Value>>,
+}
+
+/// The latest result of a service check.
+#[null_is_default]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+pub struct AllocCheck {
+    /// A hash of the check and the allocation.
+    #[serde(rename = "ID")]
+    pub id: String,
+    /// The check's name.
+    pub check: String,
+    /// The name of the allocation.
+    pub group: String,
+    /// The task of the service; empty for services of the group.
+    pub task: String,
+    /// The service's name.
+    pub service: String,
+    /// `success`, `failure` or `pending`.
+    pub status: String,
+    /// Of an HTTP answer; 0: there is none.
+    pub status_code: i64,
+    /// `healthiness` or `readiness`.
+    pub mode: String,
+    /// Unix seconds.
+    pub timestamp: i64,
+    /// The response of the check, or the reason why it failed.
+    pub output: String,
 }
 
 /// The scheduler configuration.

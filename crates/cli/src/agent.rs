@@ -217,19 +217,7 @@ impl Process<'_, '_, '_> {
                     self.stop(agent, false, &mut signals).await;
                     return 1;
                 }
-                Event::Reload(answer) => {
-                    let by_signal = answer.is_none();
-                    if by_signal {
-                        self.output("Caught signal: hangup");
-                    }
-                    let result = self.reload(&mut agent).await;
-                    if let Some(audit) = agent.audit().filter(|_| by_signal) {
-                        let error = result.as_ref().err().map(ToString::to_string).unwrap_or_default();
-                        audit.note("reload", "signal: hangup", &error);
-                    }
-                    // The receiver is gone if the request was cancelled.
-                    let _ = answer.map(|a| a.send(result));
-                }
+                Event::Reload(answer) => self.reload_for(answer, &mut agent).await,
                 Event::Stop(name, leave) => {
                     self.output(&format!("Caught signal: {name}"));
                     if let Some(audit) = agent.audit() {
@@ -260,6 +248,21 @@ impl Process<'_, '_, '_> {
             () = tokio::time::sleep(limit) => 1,
             () = signals.stop() => 1,
         }
+    }
+
+    /// Reloads for a request, which is answered, or for a signal, which the audit log notes.
+    async fn reload_for(&mut self, request: Option<ReloadAnswer>, agent: &mut Agent) {
+        let by_signal = request.is_none();
+        if by_signal {
+            self.output("Caught signal: hangup");
+        }
+        let result = self.reload(agent).await;
+        if let Some(audit) = agent.audit().filter(|_| by_signal) {
+            let error = result.as_ref().err().map(ToString::to_string).unwrap_or_default();
+            audit.note("reload", "signal: hangup", &error);
+        }
+        // The receiver is gone if the request was cancelled.
+        let _ = request.map(|answer| answer.send(result));
     }
 
     async fn reload(&mut self, agent: &mut Agent) -> Result<(), ReloadError> {

@@ -1,13 +1,8 @@
 //! `monitor export`: the past log of an agent, from its log file or the journal (`docs/spec/cli.md §15.3`).
 
 use super::agent_log::{self, AgentFlags, given};
-use super::command::Run;
-use super::command_meta::Meta;
-use super::connection::Connection;
-use super::context::Context;
-use super::error::CommandResult;
 use super::exit_status::FOLLOWING;
-use super::general::GeneralFlags;
+use super::prelude::*;
 use encamp_api::Query;
 
 /// Print the past log messages of an agent

@@ -2,13 +2,9 @@
 
 use serde_json::Value;
 
-use super::command::Run;
-use super::command_meta::{FlagErrorNote, Meta};
-use super::context::Context;
-use super::data;
-use super::error::ErrorContext;
-use super::format::FormatFlags;
-use super::general::GeneralFlags;
+use super::data::typed;
+use super::prelude::*;
+use encamp_api::types::AgentSelf;
 
 /// Display statistics of the contacted agent
 ///
@@ -33,20 +29,18 @@ impl Run for AgentInfo {
             if self.format.wanted()? {
                 return self.format.print(context.ui, &info, "*api.AgentSelf");
             }
-            let text = stats(&info);
-            context.ui.output(&text);
+            context.ui.output(&stats(&typed(&info)?));
             Ok(0)
         })
     }
 }
 
 /// Formats the statistics: the name of each group, followed by its values.
-fn stats(info: &Value) -> String {
+fn stats(agent: &AgentSelf) -> String {
     let mut lines = Vec::new();
-    for (group, members) in data::map(info, "stats") {
+    for (group, members) in &agent.stats {
         lines.push(group.clone());
-        let members = members.as_object().into_iter().flatten();
-        lines.extend(members.map(|(name, value)| match value {
+        lines.extend(members.iter().map(|(name, value)| match value {
             Value::String(text) => format!("  {name} = {text}"),
             other => format!("  {name} = {other}"),
         }));

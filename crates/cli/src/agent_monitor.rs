@@ -1,14 +1,8 @@
 //! `monitor`: streams the log of an agent (`docs/spec/cli.md §15.3`).
 
 use super::agent_log::{self, AgentFlags, given};
-use super::command::Run;
-use super::command_meta::Meta;
-use super::completion::values::CompleteWith;
-use super::connection::Connection;
-use super::context::Context;
-use super::error::CommandResult;
 use super::exit_status::FOLLOWING;
-use super::general::GeneralFlags;
+use super::prelude::*;
 use encamp_api::Query;
 
 /// Stream the log of an agent

@@ -3,15 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::de::IgnoredAny;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use super::command::Run;
-use super::command_meta::Meta;
-use super::context::{Context, Environment};
+use super::data::typed;
 use super::environment_variables::PROVIDER_CREDENTIALS;
-use super::error::{CommandError, CommandResult};
 use super::flags::parse_int;
-use super::general::GeneralFlags;
+use super::prelude::*;
 use encamp_agent::Logs;
 use encamp_agent::autoscale::http_cluster::HttpCluster;
 use encamp_agent::autoscale::lock::{LeaderLock, LockLost};
@@ -21,6 +19,7 @@ use encamp_agent::config::autoscaling::{self, Autoscaling, AutoscalingFile};
 use encamp_agent::config::kinds::{Nanos, Open};
 use encamp_agent::config::{self, Config, SettingsFile, Sources};
 use encamp_agent::log::{Level, LogSettings, Output};
+use encamp_api::types::AgentSelf;
 use encamp_api::{Client, Query};
 use encamp_autoscale::params::ProviderKind;
 use encamp_autoscale::paths::NAMESPACE;
@@ -169,8 +168,7 @@ impl Run for AutoscaleAgent {
         ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let done = self.scale(context);
-        context.end(done)
+        context.attempt(|context| self.scale(context))
     }
 }
 
@@ -323,9 +321,9 @@ impl Process {
         if let Some(region) = &self.client.config().region {
             return region.clone();
         }
-        let agent_self = self.client.agent_self().await;
-        let region = agent_self.as_ref().ok().and_then(|(agent, _)| agent.pointer("/config/Region")?.as_str());
-        region.unwrap_or("global").to_string()
+        let agent =
+            self.client.agent_self().await.ok().and_then(|(agent, _)| typed::<AgentSelf<IgnoredAny>>(&agent).ok());
+        agent.and_then(|agent| agent.config.region).unwrap_or_else(|| "global".to_string())
     }
 
     /// The working directory and servers of the provider `local`.

@@ -5,15 +5,10 @@ use std::time::Instant;
 
 use super::changes::ChangeFlags;
 use super::cluster::{ClusterFlags, TimeFlags};
-use super::command::Run;
-use super::command_meta::Meta;
-use super::completion::values::CompleteWith;
-use super::context::{Context, Environment};
 use super::diagnostics::Refused;
-use super::error::CommandError;
 use super::flags::InvalidFlag;
-use super::general::GeneralFlags;
 use super::job_file::{JobFile, JobFileFlags};
+use super::prelude::*;
 use super::render::capacity as render;
 use super::search_limit::SearchLimit;
 use encamp_model::PreemptionConfig;
@@ -115,18 +110,14 @@ impl Run for CapacityCommand {
             Ok(answer) => answer,
             Err(e) => return context.refuse(e, self.job.diagnostics),
         };
-        for note in &answer.notes {
-            context.ui.warn(note);
-        }
-        if self.json_output {
-            match render::json(&answer.view) {
-                Ok(text) => context.ui.output(&text),
-                Err(e) => return context.failure(&format!("Error formatting the data: {e}")),
+        answer.notes.iter().for_each(|note| context.ui.warn(note));
+        context.attempt(|context| {
+            match self.json_output {
+                true => context.ui.output(&render::json(&answer.view).context("Error formatting the data")?),
+                false => render::print(context.ui, &answer.view, self.verbose),
             }
-        } else {
-            render::print(context.ui, &answer.view, self.verbose);
-        }
-        u8::from(answer.view.groups.iter().any(|g| g.capacity.copies == 0))
+            Ok(u8::from(answer.view.groups.iter().any(|g| g.capacity.copies == 0)))
+        })
     }
 }
 

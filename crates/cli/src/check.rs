@@ -1,14 +1,13 @@
 //! `check`: agent health for monitoring (`docs/spec/cli.md §15.6`).
 
-use serde_json::Value;
+use serde::Deserialize;
 
-use super::command::Run;
-use super::command_meta::{Meta, Surplus};
-use super::context::Context;
-use super::data::text;
+use super::data::typed;
 use super::flags::parse_int;
-use super::general::GeneralFlags;
+use super::prelude::*;
+use encamp_api::types::AgentSelf;
 use encamp_model::duration::parse_duration;
+use encamp_model::json::null_is_default;
 
 /// The exit code for an unhealthy agent.
 const CRITICAL: u8 = 2;
@@ -49,7 +48,7 @@ impl Run for Check {
                     return Ok(CRITICAL);
                 }
             };
-            match judge(agent.get("stats").unwrap_or(&Value::Null), peers, servers) {
+            match judge(&typed::<AgentSelf<Stats>>(&agent)?.stats, peers, servers) {
                 Ok(()) => Ok(0),
                 Err(problem) => {
                     context.ui.output(&problem.to_string());
@@ -73,26 +72,53 @@ enum Unhealthy {
     LateHeartbeat { last: String, ttl: String },
 }
 
+/// The statistics of an agent.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Stats {
+    raft: Option<RaftStats>,
+    client: Option<ClientStats>,
+}
+
+/// The statistics of a server.
+#[null_is_default]
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct RaftStats {
+    num_peers: String,
+}
+
+/// The statistics of a client.
+#[null_is_default]
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct ClientStats {
+    /// Addresses, separated by commas.
+    known_servers: String,
+    last_heartbeat: String,
+    heartbeat_ttl: String,
+}
+
 /// Judges the statistics of an agent; the error states the problem.
-fn judge(stats: &Value, min_peers: i64, min_servers: i64) -> Result<(), Unhealthy> {
-    if let Some(raft) = stats.get("raft") {
-        let peers: i64 = text(raft, "num_peers").parse().map_err(|_| Unhealthy::Unreadable("the number of peers"))?;
+fn judge(stats: &Stats, min_peers: i64, min_servers: i64) -> Result<(), Unhealthy> {
+    if let Some(raft) = &stats.raft {
+        let peers: i64 = raft.num_peers.parse().map_err(|_| Unhealthy::Unreadable("the number of peers"))?;
         if peers < min_peers {
             return Err(Unhealthy::FewPeers { peers, min_peers });
         }
         return Ok(());
     }
-    let Some(client) = stats.get("client") else { return Ok(()) };
-    let known = text(client, "known_servers").split(',').filter(|s| !s.trim().is_empty()).count();
+    let Some(client) = &stats.client else { return Ok(()) };
+    let known = client.known_servers.split(',').filter(|s| !s.trim().is_empty()).count();
     let known = i64::try_from(known).unwrap_or(i64::MAX);
     if known < min_servers {
         return Err(Unhealthy::FewServers { known, min_servers });
     }
-    let duration = |name| parse_duration(text(client, name)).map_err(|_| Unhealthy::Unreadable(name));
-    let (last, ttl) = (duration("last_heartbeat")?, duration("heartbeat_ttl")?);
+    let ClientStats { last_heartbeat, heartbeat_ttl, .. } = client;
+    let last = parse_duration(last_heartbeat).map_err(|_| Unhealthy::Unreadable("last_heartbeat"))?;
+    let ttl = parse_duration(heartbeat_ttl).map_err(|_| Unhealthy::Unreadable("heartbeat_ttl"))?;
     if last > ttl {
-        let shown = |name| text(client, name).to_string();
-        return Err(Unhealthy::LateHeartbeat { last: shown("last_heartbeat"), ttl: shown("heartbeat_ttl") });
+        return Err(Unhealthy::LateHeartbeat { last: last_heartbeat.clone(), ttl: heartbeat_ttl.clone() });
     }
     Ok(())
 }
@@ -105,13 +131,15 @@ mod tests {
     #[test]
     fn servers_need_peers_and_clients_servers_and_answers_in_time() {
         let client = |known: &str, last: &str| json!({"client": {"known_servers": known, "last_heartbeat": last, "heartbeat_ttl": "18s"}});
-        assert_eq!(judge(&json!({"raft": {"num_peers": "2"}}), 2, 1), Ok(()));
-        assert!(
-            judge(&json!({"raft": {"num_peers": "1"}}), 2, 1).unwrap_err().to_string().starts_with("known peers: 1")
-        );
-        assert!(judge(&json!({"raft": {}}), 0, 1).is_err());
-        assert_eq!(judge(&client("a:1,b:1", "11.3s"), 0, 2), Ok(()));
-        assert!(judge(&client("", "1s"), 0, 1).unwrap_err().to_string().starts_with("known servers: 0"));
-        assert!(judge(&client("a:1", "19s"), 0, 1).unwrap_err().to_string().starts_with("last heartbeat is 19s"));
+        let judge = |stats: serde_json::Value, peers, servers| {
+            let stats: Stats = serde_json::from_value(stats).expect("statistics");
+            super::judge(&stats, peers, servers).map_err(|problem| problem.to_string())
+        };
+        assert_eq!(judge(json!({"raft": {"num_peers": "2"}}), 2, 1), Ok(()));
+        assert!(judge(json!({"raft": {"num_peers": "1"}}), 2, 1).unwrap_err().starts_with("known peers: 1"));
+        assert!(judge(json!({"raft": {}}), 0, 1).is_err());
+        assert_eq!(judge(client("a:1,b:1", "11.3s"), 0, 2), Ok(()));
+        assert!(judge(client("", "1s"), 0, 1).unwrap_err().starts_with("known servers: 0"));
+        assert!(judge(client("a:1", "19s"), 0, 1).unwrap_err().starts_with("last heartbeat is 19s"));
     }
 }

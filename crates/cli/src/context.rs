@@ -4,14 +4,16 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use serde::Serialize;
 
 use super::command::{Entry, Registry};
 use super::command_meta::Surplus;
 use super::connection::Connection;
-use super::error::{CommandError, CommandResult};
+use super::error::{CommandError, CommandResult, ErrorContext};
 use super::flags::{FlagError, normalise};
 use super::general::GeneralFlags;
 use super::help;
+use super::render::json;
 use super::render::ui::{ColourInput, Ui, stdout_is_terminal};
 use super::render::values::Clock;
 use super::render::wrap::wrapped;
@@ -183,6 +185,27 @@ impl Context<'_, '_> {
     {
         let done = Connection::new(general, self.env).and_then(|connection| action(&connection, self));
         self.end(done)
+    }
+
+    /// Runs a function that needs no cluster. An error is reported.
+    pub fn attempt(&mut self, action: impl FnOnce(&mut Self) -> CommandResult<u8>) -> u8 {
+        let done = action(self);
+        self.end(done)
+    }
+
+    /// Prints a text, or reports why there is none.
+    pub fn print(&mut self, text: CommandResult<String>) -> u8 {
+        self.attempt(|context| {
+            context.ui.output(&text?);
+            Ok(0)
+        })
+    }
+
+    /// Prints a result as JSON.
+    pub fn print_json<T: Serialize + ?Sized>(&mut self, value: &T) -> CommandResult<()> {
+        let text = json::indented(value).context("Error formatting the data")?;
+        self.ui.output(&text);
+        Ok(())
     }
 
     /// Reports a usage error: the message and a pointer to the help, both on standard error.

@@ -2,14 +2,8 @@
 
 use serde_json::Value;
 
-use super::command::Run;
-use super::command_meta::Meta;
-use super::connection::Connection;
-use super::context::Context;
 use super::data;
-use super::error::{CommandResult, ErrorContext};
-use super::format::ListFlags;
-use super::general::GeneralFlags;
+use super::prelude::*;
 use super::render::{deployments, objects};
 use encamp_api::Query;
 use encamp_model::Deployment;

@@ -4,16 +4,9 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::command::Run;
-use super::command_meta::Meta;
-use super::completion::values::{CompleteWith, Objects};
-use super::connection::Connection;
-use super::context::Context;
-use super::error::{CommandResult, ErrorContext};
 use super::flags::parse_wait;
-use super::format::ListFlags;
-use super::general::GeneralFlags;
 use super::monitor::{Lines, deployment};
+use super::prelude::*;
 use super::render::{deployments, objects, values};
 use super::{deployment_list, lookup_id};
 use encamp_api::{Query, path};

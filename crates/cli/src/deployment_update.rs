@@ -1,45 +1,10 @@
 //! `deployment pause`, `resume`, `promote`, `fail` and `unblock` (`docs/spec/cli.md §11.3`).
 
-use super::command::Run;
-use super::command_meta::Meta;
-use super::completion::values::{CompleteWith, Objects};
-use super::connection::Connection;
-use super::context::Context;
-use super::error::{CommandResult, ErrorContext};
 use super::exit_status::MONITORED;
-use super::general::GeneralFlags;
-use super::{lookup_id, monitor};
+use super::lookup_id;
+use super::prelude::*;
+use super::submitted::FollowFlags;
 use encamp_model::quoted;
-
-/// The flags of commands that create an evaluation.
-#[derive(Debug, Clone, clap::Args)]
-pub struct FollowFlags {
-    /// Return immediately instead of monitoring the evaluation
-    #[arg(long)]
-    pub detach: bool,
-    /// Show full identifiers
-    #[arg(long)]
-    pub verbose: bool,
-    #[command(flatten)]
-    pub(crate) general: GeneralFlags,
-}
-
-impl FollowFlags {
-    /// Prints or monitors an evaluation, if there is one. `gap`: whether an empty line precedes the monitor output.
-    fn follow(&self, connection: &Connection, eval: &str, gap: bool, context: &mut Context<'_, '_>) -> u8 {
-        if eval.is_empty() {
-            return 0;
-        }
-        if self.detach {
-            context.ui.output(&format!("Evaluation ID: {eval}"));
-            return 0;
-        }
-        if gap {
-            context.ui.output("");
-        }
-        monitor::evaluation::watch(connection, context.ui, eval, self.verbose)
-    }
-}
 
 /// The error about a wrong number of arguments.
 const ONE_ARGUMENT: &str = "This command takes one argument: <deployment id>";
@@ -56,6 +21,35 @@ fn with_deployment(
         let (found, _) = lookup_id::deployment(connection, given, verbose)?;
         act(connection, &found.id, context)
     })
+}
+
+/// The argument and the flags of commands that create an evaluation.
+#[derive(Debug, Clone, clap::Args)]
+pub struct Target {
+    #[command(flatten)]
+    pub(crate) follow: FollowFlags,
+    #[command(flatten)]
+    pub(crate) general: GeneralFlags,
+    #[arg(value_name = "deployment", add = CompleteWith::Live(Objects::Deployments))]
+    pub(crate) given: String,
+}
+
+impl Target {
+    fn run(
+        &self,
+        context: &mut Context<'_, '_>,
+        act: impl FnOnce(&Connection, &str, &mut Context<'_, '_>) -> CommandResult<u8>,
+    ) -> u8 {
+        with_deployment(&self.given, &self.general, self.follow.verbose, context, act)
+    }
+
+    /// Prints or monitors the evaluation, if there is one, below what has been said about the deployment.
+    fn follow(&self, connection: &Connection, eval: &str, context: &mut Context<'_, '_>) -> u8 {
+        if !self.follow.detach && !eval.is_empty() {
+            context.ui.output("");
+        }
+        self.follow.print_or_watch(connection, eval, context)
+    }
 }
 
 /// Pause a deployment
@@ -95,9 +89,7 @@ impl Run for DeploymentPause {
 #[derive(Debug, clap::Parser)]
 pub struct DeploymentResume {
     #[command(flatten)]
-    pub(crate) follow: FollowFlags,
-    #[arg(value_name = "deployment", add = CompleteWith::Live(Objects::Deployments))]
-    pub(crate) given: String,
+    pub(crate) target: Target,
 }
 
 impl Run for DeploymentResume {
@@ -107,12 +99,11 @@ impl Run for DeploymentResume {
     ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let flags = &self.follow;
-        with_deployment(&self.given, &flags.general, flags.verbose, context, |connection, id, context| {
+        self.target.run(context, |connection, id, context| {
             let resumed = connection.wait(connection.client.pause_deployment(id, false));
             let (resumed, _) = resumed.context("Error resuming deployment")?;
             context.ui.output(&format!("Deployment {} resumed", quoted(id)));
-            Ok(flags.follow(connection, &resumed.eval_id, true, context))
+            Ok(self.target.follow(connection, &resumed.eval_id, context))
         })
     }
 }
@@ -123,9 +114,7 @@ impl Run for DeploymentResume {
 #[derive(Debug, clap::Parser)]
 pub struct DeploymentUnblock {
     #[command(flatten)]
-    pub(crate) follow: FollowFlags,
-    #[arg(value_name = "deployment", add = CompleteWith::Live(Objects::Deployments))]
-    pub(crate) given: String,
+    pub(crate) target: Target,
 }
 
 impl Run for DeploymentUnblock {
@@ -135,12 +124,11 @@ impl Run for DeploymentUnblock {
     ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let flags = &self.follow;
-        with_deployment(&self.given, &flags.general, flags.verbose, context, |connection, id, context| {
+        self.target.run(context, |connection, id, context| {
             let unblocked = connection.wait(connection.client.unblock_deployment(id));
             let (unblocked, _) = unblocked.context("Error unblocking deployment")?;
             context.ui.output(&format!("Deployment {} unblocked", quoted(id)));
-            Ok(flags.follow(connection, &unblocked.eval_id, true, context))
+            Ok(self.target.follow(connection, &unblocked.eval_id, context))
         })
     }
 }
@@ -155,9 +143,7 @@ pub struct DeploymentPromote {
     #[arg(long, value_name = "group", action = clap::ArgAction::Append)]
     pub group: Vec<String>,
     #[command(flatten)]
-    pub(crate) follow: FollowFlags,
-    #[arg(value_name = "deployment", add = CompleteWith::Live(Objects::Deployments))]
-    pub(crate) given: String,
+    pub(crate) target: Target,
 }
 
 impl Run for DeploymentPromote {
@@ -170,11 +156,10 @@ impl Run for DeploymentPromote {
     ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let flags = &self.follow;
-        with_deployment(&self.given, &flags.general, flags.verbose, context, |connection, id, context| {
+        self.target.run(context, |connection, id, context| {
             let promoted = connection.wait(connection.client.promote_deployment(id, &self.group));
             let (promoted, _) = promoted.context("Error promoting deployment")?;
-            Ok(flags.follow(connection, &promoted.eval_id, false, context))
+            Ok(self.target.follow.print_or_watch(connection, &promoted.eval_id, context))
         })
     }
 }
@@ -186,9 +171,7 @@ impl Run for DeploymentPromote {
 #[derive(Debug, clap::Parser)]
 pub struct DeploymentFail {
     #[command(flatten)]
-    pub(crate) follow: FollowFlags,
-    #[arg(value_name = "deployment", add = CompleteWith::Live(Objects::Deployments))]
-    pub(crate) given: String,
+    pub(crate) target: Target,
 }
 
 impl Run for DeploymentFail {
@@ -204,8 +187,7 @@ impl Run for DeploymentFail {
         ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let flags = &self.follow;
-        with_deployment(&self.given, &flags.general, flags.verbose, context, |connection, id, context| {
+        self.target.run(context, |connection, id, context| {
             let failed = connection.wait(connection.client.fail_deployment(id));
             let (failed, _) = failed.context("Error failing deployment")?;
             let name = quoted(id);
@@ -213,7 +195,7 @@ impl Run for DeploymentFail {
                 Some(version) => format!("Deployment {name} failed. Auto-reverted to job version {version}."),
                 None => format!("Deployment {name} failed"),
             });
-            Ok(flags.follow(connection, &failed.eval_id, true, context))
+            Ok(self.target.follow(connection, &failed.eval_id, context))
         })
     }
 }

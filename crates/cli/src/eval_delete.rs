@@ -1,12 +1,6 @@
 //! `eval delete`: deletes evaluations (`docs/spec/cli.md §11.2`).
 
-use super::command::Run;
-use super::command_meta::Meta;
-use super::completion::values::{CompleteWith, Objects};
-use super::connection::Connection;
-use super::context::Context;
-use super::error::{CommandError, CommandResult, ErrorContext};
-use super::general::GeneralFlags;
+use super::prelude::*;
 use super::prompt;
 use super::render::values;
 

@@ -3,13 +3,9 @@
 use futures_util::stream::{self, StreamExt};
 
 use super::cluster::block_on;
-use super::command::Run;
-use super::command_meta::Meta;
-use super::completion::values::{CompleteWith, Objects};
-use super::context::Context;
-use super::error::{CommandError, CommandResult, ErrorContext};
-use super::general::GeneralFlags;
 use super::lookup::LookupError;
+use super::prelude::*;
+use super::render::table::{self, Columns};
 use super::render::{json, past};
 use encamp_api::Client;
 use encamp_model::{Evaluation, short_id};
@@ -47,9 +43,10 @@ impl Run for EvalExplain {
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let id = &self.id;
-        let explained = self.general.client(context.env).and_then(|client| block_on(read(&client, id))?);
-        let printed = explained.and_then(|explained| self.print(&explained, context));
-        context.end(printed)
+        context.attempt(|context| {
+            let client = self.general.client(context.env)?;
+            self.print(&block_on(read(&client, id))??, context)
+        })
     }
 }
 
@@ -59,12 +56,7 @@ impl EvalExplain {
             context.ui.output_markup(&past::evaluation(explained, &context.env.zone()));
             return Ok(0);
         }
-        let mut value = serde_json::to_value(explained)?;
-        if let Some(members) = value.as_object_mut() {
-            members.insert("SchemaVersion".into(), 1.into());
-        }
-        let text = json::indented(&value).map_err(CommandError::new)?;
-        context.ui.output(&text);
+        context.print_json(&json::versioned(explained)?)?;
         Ok(0)
     }
 }
@@ -113,10 +105,13 @@ async fn find(client: &Client, given: &str) -> Result<String, LookupError> {
 }
 
 fn listed(all: &[Evaluation]) -> String {
-    use super::render::table::{Form, table};
-    let mut rows = vec!["ID|Priority|Triggered By|Job ID|Namespace|Status".to_string()];
-    rows.extend(all.iter().map(|e| {
-        format!("{}|{}|{}|{}|{}|{}", short_id(&e.id), e.priority, e.triggered_by, e.job_id, e.namespace, e.status)
-    }));
-    table(&rows, Form::List)
+    let columns: &Columns<'_, Evaluation> = &[
+        ("ID", &|e| short_id(&e.id).into()),
+        ("Priority", &|e| e.priority.to_string()),
+        ("Triggered By", &|e| e.triggered_by.to_string()),
+        ("Job ID", &|e| e.job_id.clone()),
+        ("Namespace", &|e| e.namespace.clone()),
+        ("Status", &|e| e.status.to_string()),
+    ];
+    table::columns(all, columns)
 }

@@ -2,15 +2,10 @@
 
 use serde_json::Value;
 
-use super::command::Run;
-use super::command_meta::Meta;
-use super::completion::values::{CompleteWith, Objects, texts};
-use super::connection::Connection;
-use super::context::Context;
+use super::completion::values::texts;
 use super::data;
-use super::error::{CommandResult, ErrorContext};
-use super::format::{ListFlags, PageFlags, next_page};
-use super::general::GeneralFlags;
+use super::format::next_page;
+use super::prelude::*;
 use super::render::{evaluations, objects};
 use encamp_api::Query;
 use encamp_model::{EvalStatus, Evaluation};
@@ -44,8 +39,7 @@ impl Run for EvalList {
     ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let listed = self.list(context);
-        context.end(listed)
+        context.attempt(|context| self.list(context))
     }
 }
 

@@ -4,17 +4,11 @@ use std::cmp::Reverse;
 
 use serde_json::Value;
 
-use super::command::Run;
-use super::command_meta::{Listing, Meta};
-use super::completion::values::{CompleteWith, Objects};
-use super::connection::Connection;
-use super::context::{Context, clock};
-use super::error::{CommandResult, ErrorContext};
-use super::format::FormatFlags;
-use super::general::GeneralFlags;
+use super::context::clock;
+use super::prelude::*;
 use super::render::metrics::metric_lines;
 use super::render::plan::rejection;
-use super::render::table::{Form, table};
+use super::render::table::{Form, headed, table};
 use super::render::{evaluations, objects, values};
 use super::{lookup_id, monitor};
 use encamp_api::{Query, path};
@@ -57,8 +51,7 @@ impl Run for EvalStatus {
         ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let shown = self.show(&self.id, context);
-        context.end(shown)
+        context.attempt(|context| self.show(&self.id, context))
     }
 }
 
@@ -86,18 +79,17 @@ impl EvalStatus {
         }
         sort(&mut placed);
         if !placed.is_empty() {
-            heading(context, "Placed Allocations");
-            context.ui.output(&self.allocations(&placed, false));
+            context.ui.section("Placed Allocations", &self.allocations(&placed, false));
         }
         self.print_failures(&eval, context);
         if !eval.plan_rejections.is_empty() {
-            heading(context, "Rejected Plan");
+            context.ui.heading("Rejected Plan");
             for r in &eval.plan_rejections {
                 context.ui.output(&format!("  {}", rejection(r)));
             }
         }
         if !eval.missing_non_node_resources.is_empty() {
-            heading(context, "Missing Resources");
+            context.ui.heading("Missing Resources");
             for resource in &eval.missing_non_node_resources {
                 context.ui.output(&format!("  {resource}"));
             }
@@ -149,19 +141,20 @@ impl EvalStatus {
         }
         let mut related: Vec<_> = e.related_evals.iter().collect();
         related.sort_by_key(|r| (Reverse(r.create_index), &r.id));
-        let mut lines = vec!["ID|Priority|Triggered By|Node ID|Status|Description".to_string()];
-        lines.extend(related.iter().map(|r| {
+        let rows = related.iter().map(|r| {
             let (id, node) = (self.id(&r.id), self.id(&r.node_id));
             format!("{id}|{}|{}|{node}|{}|{}", r.priority, r.triggered_by, r.status, r.status_description)
-        }));
-        heading(context, "Related Evaluations");
-        context.ui.output(&table(&lines, Form::List));
+        });
+        context.ui.section(
+            "Related Evaluations",
+            &table(&headed("ID|Priority|Triggered By|Node ID|Status|Description", rows), Form::List),
+        );
     }
 
     /// The desired changes of the scheduler, and the preempted allocations.
     fn print_annotations(&self, annotations: &PlanAnnotations, context: &mut Context<'_, '_>) {
         if !annotations.desired_tg_updates.is_empty() {
-            heading(context, "Plan Annotations");
+            context.ui.heading("Plan Annotations");
             let updates: Vec<(&str, &DesiredUpdates)> =
                 annotations.desired_tg_updates.iter().map(|(group, u)| (group.as_str(), u)).collect();
             context.ui.output(&wanted(&updates, self.verbose));
@@ -169,30 +162,31 @@ impl EvalStatus {
         if !annotations.preempted_allocs.is_empty() {
             let mut victims = annotations.preempted_allocs.clone();
             sort(&mut victims);
-            heading(context, "Preempted Allocations");
-            context.ui.output(&self.allocations(&victims, true));
+            context.ui.section("Preempted Allocations", &self.allocations(&victims, true));
         }
     }
 
     fn allocations(&self, list: &[AllocListStub], jobs: bool) -> String {
         let now = clock();
         let job_column = if jobs { "Job ID|" } else { "" };
-        let mut lines = vec![format!("ID|{job_column}Node ID|Task Group|Version|Desired|Status|Created|Modified")];
-        lines.extend(list.iter().map(|a| {
+        let rows = list.iter().map(|a| {
             let job = if jobs { format!("{}|", a.job_id) } else { String::new() };
             let (created, modified) = (values::age(a.create_time, now), values::age(a.modify_time, now));
             let (id, node, group) = (self.id(&a.id), self.id(&a.node_id), &a.task_group);
             let (version, desired, status) = (a.job_version, &a.desired_status, &a.client_status);
             format!("{id}|{job}{node}|{group}|{version}|{desired}|{status}|{created}|{modified}")
-        }));
-        table(&lines, Form::List)
+        });
+        table(
+            &headed(&format!("ID|{job_column}Node ID|Task Group|Version|Desired|Status|Created|Modified"), rows),
+            Form::List,
+        )
     }
 
     fn print_failures(&self, e: &Evaluation, context: &mut Context<'_, '_>) {
         if e.failed_tg_allocs.is_empty() {
             return;
         }
-        heading(context, "Failed Placements");
+        context.ui.heading("Failed Placements");
         for (group, metric) in &e.failed_tg_allocs {
             let n = metric.coalesced_failures.saturating_add(1);
             let noun = values::plural(n, "allocation", "allocations");
@@ -205,10 +199,6 @@ impl EvalStatus {
             context.ui.output(&format!("\nEvaluation {id} waiting for additional capacity to place remainder"));
         }
     }
-}
-
-fn heading(context: &mut Context<'_, '_>, text: &str) {
-    context.ui.output_markup(&format!("\n[bold]{text}[reset]"));
 }
 
 fn sort(list: &mut [AllocListStub]) {

@@ -87,7 +87,12 @@ impl PageFlags {
 
 /// Prints how to get the next page, if there is one.
 pub fn next_page(context: &mut Context<'_, '_>, meta: &Meta) {
-    if let Some(token) = &meta.next_token {
+    page_from(context, meta.next_token.as_deref().unwrap_or_default());
+}
+
+/// Prints how to get the page that begins at this token, if there is one.
+pub fn page_from(context: &mut Context<'_, '_>, token: &str) {
+    if !token.is_empty() {
         let command = without_token(context.args);
         context.ui.output(&format!(
             "\nResults have been paginated. To get the next page run:\n\nencamp {command} -page-token {token}"

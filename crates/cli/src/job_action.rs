@@ -2,15 +2,9 @@
 
 use std::hash::{BuildHasher, RandomState};
 
-use super::command::Run;
-use super::command_meta::{FlagErrorNote, Listing, Meta};
-use super::completion::values::{CompleteWith, Objects};
-use super::connection::Connection;
-use super::context::Context;
-use super::error::{CommandError, CommandResult, ErrorContext};
 use super::exec_session::SessionFlags;
-use super::general::GeneralFlags;
 use super::lookup;
+use super::prelude::*;
 use encamp_api::{Query, path};
 use encamp_model::{AllocListStub, ClientStatus, quoted};
 

@@ -1,11 +1,6 @@
 //! `job convert`: writes a job in JSON as a job file (`docs/spec/cli.md §15.4`).
 
-use super::command::Run;
-use super::command_meta::Meta;
-use super::completion::values::{CompleteWith, Files};
-use super::context::Context;
-use super::error::{CommandError, CommandResult, ErrorContext};
-use super::general::GeneralFlags;
+use super::prelude::*;
 use super::spec_file;
 use encamp_jobspec::canonicalize::canonicalize;
 use encamp_jobspec::parse::parse_json;
@@ -48,13 +43,11 @@ impl Run for JobConvert {
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let path = &self.path;
-        let job = spec_file::read(path, context.env).and_then(|bytes| read(&bytes, path));
-        let written = job
-            .and_then(|job| write(&job).map_err(CommandError::new).context("The job cannot be written as a job file"));
-        match written {
-            Ok(written) => print(&written, context),
-            Err(e) => context.report(&e),
-        }
+        context.attempt(|context| {
+            let job = read(&spec_file::read(path, context.env)?, path)?;
+            let written = write(&job).map_err(CommandError::new).context("The job cannot be written as a job file")?;
+            Ok(print(&written, context))
+        })
     }
 }
 

@@ -5,16 +5,11 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::cluster::{ClusterFlags, block_on};
-use super::command::Run;
-use super::command_meta::Meta;
-use super::completion::values::CompleteWith;
-use super::context::{Context, Environment};
 use super::diagnostics::Refused;
-use super::error::{CommandError, CommandResult, ErrorContext};
-use super::general::GeneralFlags;
 use super::job_file::{HCL_ENDINGS, JSON_ENDINGS, JobFile, JobFileFlags};
 use super::lookup;
-use super::render::{diff, json as render};
+use super::prelude::*;
+use super::render::diff;
 use encamp_jobspec::admission::{ServerContext, check_offline};
 use encamp_jobspec::canonicalize::canonicalize;
 use encamp_jobspec::convert::to_server;
@@ -121,25 +116,20 @@ impl Run for JobDiff {
             Ok(sides) => sides,
             Err(e) => return context.refuse(e, self.job.diagnostics),
         };
-        let diff = match diff_jobs(old.job.as_deref(), new.job.as_deref(), true) {
-            Ok(diff) => diff,
-            Err(e) => return context.failure(&format!("Error comparing the jobs: {e}")),
-        };
-        let same = diff.r#type == DiffType::None;
-        if self.json_output {
-            let value = json!({"SchemaVersion": 1, "Old": old.name, "New": new.name, "Diff": diff});
-            match render::indented(&value) {
-                Ok(text) => context.ui.output(&text),
-                Err(e) => return context.failure(&format!("Error formatting the data: {e}")),
+        context.attempt(|context| {
+            let diff = diff_jobs(old.job.as_deref(), new.job.as_deref(), true).context("Error comparing the jobs")?;
+            let same = diff.r#type == DiffType::None;
+            if self.json_output {
+                context.print_json(&json!({"SchemaVersion": 1, "Old": old.name, "New": new.name, "Diff": diff}))?;
+            } else if same {
+                context.ui.output("The jobs are the same.");
+            } else {
+                context.ui.output_markup(&format!("[bold]{} => {}[reset]\n", old.name, new.name));
+                let text = context.ui.markup(diff::job(&diff, self.verbose).trim());
+                context.ui.output(&text);
             }
-        } else if same {
-            context.ui.output("The jobs are the same.");
-        } else {
-            context.ui.output_markup(&format!("[bold]{} => {}[reset]\n", old.name, new.name));
-            let text = context.ui.markup(diff::job(&diff, self.verbose).trim());
-            context.ui.output(&text);
-        }
-        u8::from(!same)
+            Ok(u8::from(!same))
+        })
     }
 }
 

@@ -1,14 +1,9 @@
 //! `job eval`, `job promote` and `job periodic force`: commands that create an evaluation (`docs/spec/cli.md §8.9`,
 //! `§8.11`).
 
-use super::command::Run;
-use super::command_meta::Meta;
-use super::completion::values::{CompleteWith, Objects};
-use super::context::Context;
-use super::error::{CommandError, ErrorContext};
 use super::exit_status::MONITORED;
-use super::general::GeneralFlags;
 use super::lookup::{self, Kind};
+use super::prelude::*;
 use super::render::values;
 use super::submitted::FollowFlags;
 use encamp_model::quoted;

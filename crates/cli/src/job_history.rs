@@ -2,16 +2,9 @@
 
 use serde_json::Value;
 
-use super::command::Run;
-use super::command_meta::Meta;
-use super::completion::values::{CompleteWith, Objects};
-use super::connection::Connection;
-use super::context::Context;
-use super::error::{CommandError, CommandResult, ErrorContext};
 use super::flags::parse_int;
-use super::format::FormatFlags;
-use super::general::GeneralFlags;
 use super::lookup;
+use super::prelude::*;
 use super::render::styled::Styled;
 use super::render::{diff, json, values};
 use encamp_model::responses::JobVersionsResponse;

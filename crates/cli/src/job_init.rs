@@ -5,17 +5,11 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use super::autoscale;
-use super::command::Run;
-use super::command_meta::{Listing, Meta};
-use super::completion::values::{CompleteWith, Objects};
-use super::connection::Connection;
-use super::context::{Context, Environment};
-use super::error::{CommandError, CommandResult, ErrorContext};
 use super::examples::write_new;
-use super::general::GeneralFlags;
 use super::job_examples;
 use super::job_file::cause;
 use super::job_inspect::job_file_of;
+use super::prelude::*;
 use super::render::table::{Form, cell, headed, table_of_sentences};
 use encamp_api::{Query, path};
 use encamp_model::{VariableMetadata, quoted};
@@ -207,8 +201,7 @@ impl Run for JobInit {
             if !self.optional_args.is_empty() {
                 return context.usage_error("-list-templates takes no arguments");
             }
-            let listed = self.list(context);
-            return context.end(listed);
+            return context.attempt(|context| self.list(context));
         }
         let name = match self.optional_args.as_slice() {
             [] => DEFAULT_NAME,

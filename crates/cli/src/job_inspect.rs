@@ -6,19 +6,12 @@ use jiff::tz::TimeZone;
 use serde_json::Value;
 
 use super::cluster::{SnapshotFlags, block_on};
-use super::command::Run;
-use super::command_meta::{Listing, Meta};
-use super::completion::values::{CompleteWith, Objects};
-use super::connection::Connection;
-use super::context::{Context, Environment};
 use super::diagnostics::{DiagnosticsFormat, Refused};
-use super::error::{CommandError, CommandResult, ErrorContext};
 use super::flags::parse_int;
-use super::format::FormatFlags;
-use super::general::GeneralFlags;
 use super::job_convert;
 use super::job_file::VariableFlags;
 use super::lookup::{self, LookupError};
+use super::prelude::*;
 use super::render::styled::one_line;
 use super::render::{json, template};
 use encamp_api::{ApiError, Client, Query};
@@ -146,13 +139,13 @@ impl JobInspect {
     /// Prints the list of jobs.
     fn print_list(&self, context: &mut Context<'_, '_>) -> u8 {
         let format = FormatFlags { json: self.json, template: self.template.clone() };
-        let printed = format.wanted().and_then(|_| {
+        context.attempt(|context| {
+            format.wanted()?;
             let connection = Connection::new(&self.general, context.env)?;
             let rows = connection.wait(connection.client.rows::<Value>("/v1/jobs", &Query::default()));
             let (rows, _) = rows.context("Error querying jobs")?;
             format.print(context.ui, &Value::Array(rows), "[]*api.JobListStub")
-        });
-        context.end(printed)
+        })
     }
 
     /// Reads the job of the running cluster; also returns a client for further requests.
@@ -179,23 +172,22 @@ impl JobInspect {
         if self.file {
             return context.failure("-hcl prints the job file of a stored job, so it cannot be combined with -file");
         }
-        if self.snapshot.is_some() {
-            return match self.find_in_snapshot(name, context.env) {
-                Ok(job) => print_written(job, "A snapshot does not contain submitted job files", context),
-                Err(e) => context.report(&e),
-            };
-        }
-        match self.submitted(name, context.env) {
-            Ok((_, Some((submission, namespace, id)))) => {
-                if self.with_vars {
-                    context.ui.error_plain(&how_to_run(&submission, &namespace, &id));
-                }
-                context.ui.output(&submission.source);
-                0
+        context.attempt(|context| {
+            if self.snapshot.is_some() {
+                let job = self.find_in_snapshot(name, context.env)?;
+                return print_written(job, "A snapshot does not contain submitted job files", context);
             }
-            Ok((job, None)) => print_written(job, "The servers do not store a job file for this version", context),
-            Err(e) => context.report(&e),
-        }
+            match self.submitted(name, context.env)? {
+                (_, Some((submission, namespace, id))) => {
+                    if self.with_vars {
+                        context.ui.error_plain(&how_to_run(&submission, &namespace, &id));
+                    }
+                    context.ui.output(&submission.source);
+                    Ok(0)
+                }
+                (job, None) => print_written(job, "The servers do not store a job file for this version", context),
+            }
+        })
     }
 
     /// The job of the running cluster and, if the servers store it, its submission with its namespace and ID.
@@ -292,16 +284,11 @@ pub(super) fn job_file_of(
 }
 
 /// Prints a job file that is generated from the job, and the reason on standard error.
-fn print_written(job: api::Job, why: &str, context: &mut Context<'_, '_>) -> u8 {
-    match written(job) {
-        Ok(written) => {
-            let note =
-                format!("{why}. This job file is generated from the job; values marked \"# default\" may be omitted.");
-            context.ui.warn(&note);
-            job_convert::print(&written, context)
-        }
-        Err(e) => context.report(&e),
-    }
+fn print_written(job: api::Job, why: &str, context: &mut Context<'_, '_>) -> CommandResult<u8> {
+    let written = written(job)?;
+    let note = format!("{why}. This job file is generated from the job; values marked \"# default\" may be omitted.");
+    context.ui.warn(&note);
+    Ok(job_convert::print(&written, context))
 }
 
 /// The job file that is generated from a job.

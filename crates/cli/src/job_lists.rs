@@ -2,15 +2,8 @@
 
 use serde_json::Value;
 
-use super::command::Run;
-use super::command_meta::Meta;
-use super::completion::values::{CompleteWith, Objects};
-use super::connection::Connection;
-use super::context::Context;
 use super::data;
-use super::error::{CommandResult, ErrorContext};
-use super::format::{FormatFlags, ListFlags};
-use super::general::GeneralFlags;
+use super::prelude::*;
 use super::render::{deployments, objects};
 use super::{deployment_list, job_status, lookup};
 use encamp_api::{Query, path};

@@ -2,17 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use super::command::Run;
-use super::command_meta::{Listing, Meta};
-use super::completion::values::CompleteWith;
-use super::connection::Connection;
-use super::context::Context;
-use super::error::{CommandError, CommandResult, ErrorContext};
 use super::flags::parse_int;
-use super::general::GeneralFlags;
 use super::job_file::{JobFile, JobFileFlags};
 use super::job_plan::JobPlan;
 use super::plan_file::{self, PlanFileFlags};
+use super::prelude::*;
 use super::prompt;
 use super::remarks;
 use super::render::{json, plan};
@@ -114,13 +108,8 @@ impl Run for JobRun {
             file.job.consul_namespace = Some(namespace);
         }
         if self.output {
-            return match json::escaped(&BTreeMap::from([("Job", &file.job)])) {
-                Ok(text) => {
-                    context.ui.output(&text);
-                    0
-                }
-                Err(e) => context.failure(&format!("Error converting job: {e}")),
-            };
+            let text = json::escaped(&BTreeMap::from([("Job", &file.job)]));
+            return context.print(text.context("Error converting job"));
         }
         // A plan shows them, and more.
         if !self.plan {
@@ -137,8 +126,7 @@ impl Run for JobRun {
             }
         }
         let submission = Some(file.submission(&self.job.variables, context.env));
-        let registered = self.register(&file, Registration { index, submission, conflict: None }, context);
-        context.end(registered)
+        context.attempt(|context| self.register(&file, Registration { index, submission, conflict: None }, context))
     }
 }
 

@@ -3,17 +3,11 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use super::command::Run;
-use super::command_meta::Meta;
-use super::completion::values::{CompleteWith, Objects};
-use super::connection::Connection;
-use super::context::Context;
-use super::error::{CommandError, CommandResult, ErrorContext};
 use super::exit_status::MONITORED;
 use super::flags::InvalidFlag;
-use super::general::GeneralFlags;
 use super::lookup;
-use super::render::table::{Form, table};
+use super::prelude::*;
+use super::render::table::{Form, headed, table};
 use super::render::{plan, values};
 use super::submitted::{FollowFlags, check_index};
 use encamp_model::requests::ScalingRequest;
@@ -51,8 +45,7 @@ impl Run for JobScale {
             [job, group, count] => (job, group.as_str(), count),
             _ => return context.failure("Command requires at least two arguments and no more than three"),
         };
-        let scaled = self.scale(job, group, count, context);
-        context.end(scaled)
+        context.attempt(|context| self.scale(job, group, count, context))
     }
 }
 
@@ -143,15 +136,14 @@ impl Run for JobScalingEvents {
 impl JobScalingEvents {
     fn listed(&self, events: &[(&str, &ScalingEvent)], connection: &Connection) -> String {
         let more = if self.verbose { "Error|Message|Eval ID|" } else { "" };
-        let mut lines = vec![format!("Task Group|Count|PrevCount|{more}Date")];
-        lines.extend(events.iter().map(|(group, e)| {
+        let rows = events.iter().map(|(group, e)| {
             let count = e.count.map(|n| n.to_string()).unwrap_or_default();
             let more = match self.verbose {
                 true => format!("{}|{}|{}|", e.error, e.message, e.eval_id.as_deref().unwrap_or_default()),
                 false => String::new(),
             };
             format!("{group}|{count}|{}|{more}{}", e.previous_count, values::time(e.time, &connection.zone))
-        }));
-        table(&lines, Form::List)
+        });
+        table(&headed(&format!("Task Group|Count|PrevCount|{more}Date"), rows), Form::List)
     }
 }

@@ -1,14 +1,8 @@
 //! `job start`: starts a stopped job again (`docs/spec/cli.md §8.6`).
 
-use super::command::Run;
-use super::command_meta::{Listing, Meta};
-use super::completion::values::{CompleteWith, Objects};
-use super::connection::Connection;
-use super::context::Context;
-use super::error::{CommandError, CommandResult, ErrorContext};
 use super::exit_status::MONITORED;
-use super::general::GeneralFlags;
 use super::lookup;
+use super::prelude::*;
 use super::submitted::FollowFlags;
 use encamp_api::path;
 use encamp_jobspec::parse::{ParseOptions, parse, parse_json};

@@ -2,15 +2,9 @@
 
 use futures_util::future::join_all;
 
-use super::command::Run;
-use super::command_meta::{Listing, Meta};
-use super::completion::values::{CompleteWith, Objects};
-use super::connection::Connection;
-use super::context::Context;
-use super::error::CommandError;
 use super::exit_status::MONITORED;
 use super::flags::parse_int;
-use super::general::GeneralFlags;
+use super::prelude::*;
 use super::submitted::FollowFlags;
 use super::{lookup, prompt};
 use encamp_api::writes::Deregister;
@@ -62,8 +56,7 @@ impl Run for JobStop {
         if self.args.is_empty() {
             return context.usage_error("This command takes at least one argument: <job>");
         }
-        let stopped = Connection::new(&self.general, context.env).map(|connection| self.stop(&connection, context));
-        context.end(stopped)
+        context.connected(&self.general, |connection, context| Ok(self.stop(connection, context)))
     }
 }
 

@@ -1,14 +1,9 @@
 //! `job validate`: validates a job file (`docs/spec/cli.md §8.2`).
 
 use super::cluster::{SnapshotFlags, block_on};
-use super::command::Run;
-use super::command_meta::{Listing, Meta};
-use super::completion::values::CompleteWith;
-use super::context::{Context, Environment};
 use super::diagnostics::{DiagnosticsFormat, Refused};
-use super::error::CommandError;
-use super::general::GeneralFlags;
 use super::job_file::{JobFile, JobFileFlags, expanded};
+use super::prelude::*;
 use super::remarks::{self, Destination};
 use super::render::plan;
 use super::render::values::counted;

@@ -1,15 +1,9 @@
 //! `job revert`, `job tag apply` and `job tag unset` (`docs/spec/cli.md §8.9`).
 
-use super::command::Run;
-use super::command_meta::Meta;
-use super::completion::values::{CompleteWith, Objects};
-use super::connection::Connection;
-use super::context::Context;
-use super::error::{CommandError, CommandResult, ErrorContext};
 use super::exit_status::MONITORED;
 use super::flags::parse_int;
-use super::general::GeneralFlags;
 use super::lookup;
+use super::prelude::*;
 use super::submitted::FollowFlags;
 use encamp_model::quoted;
 

@@ -1,6 +1,7 @@
 //! The command line: one file per command. Each starts with the argument struct, whose doc comments are the help text.
 //!
 //! - [`command`]: commands, and which one a command line names. [`registry`]: all commands. [`flags`]: Go-style flags.
+//!   `prelude`: what the files of commands import.
 //! - [`completion`]: completion of command lines in shells.
 //! - [`terminal`]: progress display and signal handling. [`help`]: help texts.
 //! - [`context`]: the context of a command: streams, environment, clock.
@@ -95,6 +96,7 @@ pub mod operator;
 pub mod options;
 pub mod output_settings;
 pub mod plan_file;
+mod prelude;
 pub mod prompt;
 pub mod registry;
 mod remarks;

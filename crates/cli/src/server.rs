@@ -2,18 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Value, json};
-
-use super::command::Run;
-use super::command_meta::{FormerName, Meta};
-use super::connection::Connection;
-use super::context::Context;
-use super::data::{self, list, text};
-use super::error::{CommandError, CommandResult, ErrorContext};
-use super::format::FormatFlags;
-use super::general::GeneralFlags;
-use super::render::table::{Form, table};
+use super::prelude::*;
+use super::render::table::{Form, headed, table};
+use encamp_api::Received;
+use encamp_api::types::{AgentMember, AgentMembers};
 use encamp_model::quoted;
+use serde_json::Value;
 
 /// Display a list of known servers and their status
 ///
@@ -51,17 +45,19 @@ impl Run for ServerMembers {
     }
 }
 
+type Member = Received<AgentMember>;
+
 /// The RPC address of a member, which identifies leaders.
-fn rpc_address(member: &Value) -> String {
-    format!("{}:{}", text(member, "Addr"), tag(member, "port"))
+fn rpc_address(member: &Member) -> String {
+    format!("{}:{}", member.addr, tag(member, "port"))
 }
 
-fn tag<'a>(member: &'a Value, name: &str) -> &'a str {
-    member.get("Tags").map(|tags| text(tags, name)).unwrap_or_default()
+fn tag<'a>(member: &'a Member, name: &str) -> &'a str {
+    member.tags.get(name).map(String::as_str).unwrap_or_default()
 }
 
 /// The addresses of the leaders by region, and the errors of other regions.
-fn leaders(c: &Connection, members: &[Value]) -> (BTreeMap<String, String>, Option<String>) {
+fn leaders(c: &Connection, members: &[Member]) -> (BTreeMap<String, String>, Option<String>) {
     let mut regions: Vec<&str> = members.iter().map(|member| tag(member, "region")).collect();
     regions.sort_unstable();
     regions.dedup();
@@ -82,19 +78,21 @@ fn leaders(c: &Connection, members: &[Value]) -> (BTreeMap<String, String>, Opti
 
 impl ServerMembers {
     fn show(&self, c: &Connection, context: &mut Context<'_, '_>) -> CommandResult<u8> {
-        let read = c.wait(c.client.agent_members());
-        let (answer, _) = read.context("Error querying servers")?;
-        let mut members = list(&answer, "Members").to_vec();
+        let read = c.wait(c.client.agent_members::<AgentMembers<Member>>());
+        let (AgentMembers { mut members }, _) = read.context("Error querying servers")?;
         if members.is_empty() {
             return Err(CommandError::new("Agent doesn't know about server members"));
         }
-        members.sort_by(|a, b| text(a, "Name").cmp(text(b, "Name")));
+        members.sort_by(|a, b| a.name.cmp(&b.name));
         let (leaders, problem) = leaders(c, &members);
-        let leads = |m: &Value| leaders.get(tag(m, "region")).is_some_and(|leader| *leader == rpc_address(m));
+        let leads = |m: &Member| leaders.get(tag(m, "region")).is_some_and(|leader| *leader == rpc_address(m));
         if self.format.wanted()? {
             for member in &mut members {
-                if leads(member) && member.get("Tags").is_some_and(Value::is_object) {
-                    member["Tags"]["Leader"] = json!("true");
+                // The tag is for the output alone: no server has it.
+                if leads(member)
+                    && let Some(Value::Object(tags)) = member.json.get_mut("Tags")
+                {
+                    tags.insert("Leader".into(), "true".into());
                 }
             }
             return self.format.print(context.ui, &members, "[]*api.AgentMember");
@@ -108,27 +106,29 @@ impl ServerMembers {
         Ok(0)
     }
 
-    fn table(&self, members: &[Value], leads: impl Fn(&Value) -> bool) -> String {
+    fn table(&self, members: &[Member], leads: impl Fn(&Member) -> bool) -> String {
         let verbose = self.verbose || self.detailed;
         let (protocol, tags) = if verbose { ("|Protocol", "|Tags") } else { ("", "") };
-        let mut lines =
-            vec![format!("Name|Address|Port|Status|Leader{protocol}|Raft Version|Build|Datacenter|Region{tags}")];
-        lines.extend(members.iter().map(|m| {
-            let port = data::number(m, "Port").to_string();
-            let mut cells = vec![text(m, "Name").to_string(), text(m, "Addr").into(), port, text(m, "Status").into()];
+        let rows = members.iter().map(|m| {
+            let mut cells = vec![m.name.clone(), m.addr.clone(), m.port.to_string(), m.status.clone()];
             cells.push(leads(m).to_string());
             if verbose {
-                cells.push(data::number(m, "ProtocolCur").to_string());
+                cells.push(m.protocol_cur.to_string());
             }
             cells.extend(["raft_vsn", "build", "dc", "region"].map(|name| tag(m, name).to_string()));
             if verbose {
-                let tags: Vec<String> =
-                    data::map(m, "Tags").map(|(k, v)| format!("{k}={}", v.as_str().unwrap_or_default())).collect();
+                let tags: Vec<String> = m.tags.iter().map(|(k, v)| format!("{k}={v}")).collect();
                 cells.push(tags.join(","));
             }
             cells.join("|")
-        }));
-        table(&lines, Form::Spaced)
+        });
+        table(
+            &headed(
+                &format!("Name|Address|Port|Status|Leader{protocol}|Raft Version|Build|Datacenter|Region{tags}"),
+                rows,
+            ),
+            Form::Spaced,
+        )
     }
 }
 

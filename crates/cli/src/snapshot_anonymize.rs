@@ -1,13 +1,8 @@
 //! `snapshot anonymize`: writes a snapshot without names and secrets.
 
 use super::cluster::SnapshotFlags;
-use super::command::Run;
-use super::command_meta::Meta;
-use super::completion::values::CompleteWith;
-use super::context::Context;
-use super::error::{CommandError, ErrorContext};
 use super::flags::{InvalidFlag, parse_int};
-use super::general::ColourFlags;
+use super::prelude::*;
 use super::render::values::bytes;
 use encamp_model::{Constraint, Node, quoted};
 use encamp_scheduler::candidates::datacenter_matches;
@@ -88,13 +83,7 @@ impl Run for SnapshotAnonymize {
             let anonymous = anonymize(&file, &options, &judge()).map_err(CommandError::new)?;
             save::save_private(&path, &anonymous).context(format_args!("Error writing {}", quoted(out)))
         });
-        match written {
-            Ok(size) => {
-                context.ui.output(&format!("Wrote {out}: {}", bytes(size)));
-                0
-            }
-            Err(e) => context.report(&e),
-        }
+        context.print(written.map(|size| format!("Wrote {out}: {}", bytes(size))))
     }
 }
 

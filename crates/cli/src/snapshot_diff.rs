@@ -1,14 +1,10 @@
 //! `snapshot diff`: compares two snapshots.
 
 use super::cluster::SnapshotFlags;
-use super::command::Run;
-use super::command_meta::Meta;
-use super::completion::values::CompleteWith;
-use super::context::{Context, Environment};
-use super::error::{CommandError, CommandResult};
-use super::general::ColourFlags;
+use super::prelude::*;
 use super::render::table::{Form, cell, headed, table};
-use super::render::{json, page, values};
+use super::render::ui::Ui;
+use super::render::{page, values};
 use super::snapshot_inspect::used;
 use encamp_jobspec::diff::diff_jobs;
 use encamp_model::{ClientStatus, DiffType, FieldDiff, Job, JobDiff, ObjectDiff};
@@ -115,32 +111,31 @@ impl Run for SnapshotDiffCommand {
         let [old, new] = self.args.as_slice() else {
             return context.usage_error("This command takes two arguments: <old file> <new file>");
         };
-        let diff = match self.compare(old, new, context.env) {
-            Ok(diff) => diff,
-            Err(e) => return context.report(&e),
-        };
-        if self.json {
-            match json::indented(&diff) {
-                Ok(text) => context.ui.output(&text),
-                Err(e) => return context.failure(&e.to_string()),
+        context.attempt(|context| {
+            let diff = self.compare(old, new, context.env)?;
+            match self.json {
+                true => context.print_json(&diff)?,
+                false => self.print(&diff, context.ui),
             }
-            return u8::from(!diff.equal);
-        }
-        let sections = sections(&diff);
-        context.ui.output(&format!("{}\n", page::sentence(&summary_line(&diff, &sections))));
-        context.ui.output_markup("[bold]Snapshots[reset]");
-        context.ui.output(&snapshots(&diff));
-        let wanted = |part: Part| self.only.is_empty() || self.only.contains(&part);
-        for section in sections.iter().filter(|s| wanted(s.part) && s.changes > 0) {
-            context.ui.output_markup(&format!("\n[bold]{}[reset]", section.part.heading()));
-            let shown = if self.all { usize::MAX } else { MOST_OBJECTS };
-            context.ui.output(&section.text(shown));
-        }
-        u8::from(!diff.equal)
+            Ok(u8::from(!diff.equal))
+        })
     }
 }
 
 impl SnapshotDiffCommand {
+    fn print(&self, diff: &SnapshotDiff, ui: &mut Ui<'_>) {
+        let sections = sections(diff);
+        ui.output(&format!("{}\n", page::sentence(&summary_line(diff, &sections))));
+        ui.output_markup("[bold]Snapshots[reset]");
+        ui.output(&snapshots(diff));
+        let wanted = |part: Part| self.only.is_empty() || self.only.contains(&part);
+        for section in sections.iter().filter(|s| wanted(s.part) && s.changes > 0) {
+            ui.output_markup(&format!("\n[bold]{}[reset]", section.part.heading()));
+            let shown = if self.all { usize::MAX } else { MOST_OBJECTS };
+            ui.output(&section.text(shown));
+        }
+    }
+
     fn compare(&self, old: &str, new: &str, env: &Environment) -> CommandResult<SnapshotDiff> {
         let (old, new) = (self.reading.load(old, env)?, self.reading.load(new, env)?);
         let mut diff = diff(&old, &new);

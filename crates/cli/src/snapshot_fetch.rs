@@ -1,12 +1,7 @@
 //! `snapshot fetch`: writes the state of a running cluster to a file.
 
 use super::cluster::FetchFlags;
-use super::command::Run;
-use super::command_meta::Meta;
-use super::completion::values::CompleteWith;
-use super::context::Context;
-use super::general::GeneralFlags;
-use super::render::json;
+use super::prelude::*;
 use encamp_snapshot::live::{Detail, Fetched};
 use encamp_snapshot::save;
 
@@ -46,23 +41,21 @@ impl Run for SnapshotFetch {
             return context.usage_error("This command needs -out <file>");
         };
         let path = context.env.directory.join(out);
-        let client = match self.general.client(context.env) {
-            Ok(client) => client,
-            Err(e) => return context.report(&e),
-        };
-        let Fetched { file, report, .. } = match self.fetch.fetch(&client, Detail::Everything, context.env) {
-            Ok(fetched) => fetched,
-            Err(e) => return context.report(&e),
-        };
-        let size = match save::save_private(&path, &file) {
-            Ok(size) => size,
-            Err(e) => return context.failure(&format!("Error writing {out:?}: {e}")),
-        };
-        for missing in &report.missing {
-            context.ui.warn(&format!("Partial data: {missing}"));
-        }
-        if self.json {
-            let value = serde_json::json!({
+        context.attempt(|context| {
+            let client = self.general.client(context.env)?;
+            let Fetched { file, report, .. } = self.fetch.fetch(&client, Detail::Everything, context.env)?;
+            let size = save::save_private(&path, &file).context(format_args!("Error writing {out:?}"))?;
+            for missing in &report.missing {
+                context.ui.warn(&format!("Partial data: {missing}"));
+            }
+            let (jobs, allocations) = (file.jobs.len(), file.allocations.len());
+            if !self.json {
+                context.ui.output(&report.summary());
+                let content = format!("{jobs} job versions, {allocations} allocations, {size} bytes");
+                context.ui.output(&format!("Wrote {out}: {content}"));
+                return Ok(0);
+            }
+            context.print_json(&serde_json::json!({
                 "SchemaVersion": 1,
                 "File": out,
                 "Bytes": size,
@@ -70,26 +63,16 @@ impl Run for SnapshotFetch {
                 "Index": file.index,
                 "FirstIndex": report.indexes.0,
                 "Nodes": report.nodes,
-                "Jobs": file.jobs.len(),
-                "Allocations": file.allocations.len(),
+                "Jobs": jobs,
+                "Allocations": allocations,
                 "Requests": report.requests,
                 "Read": report.read,
                 "Unchanged": report.kept,
                 "Moved": report.moved,
                 "Unsettled": report.unsettled,
                 "Missing": report.missing,
-            });
-            return match json::indented(&value) {
-                Ok(text) => {
-                    context.ui.output(&text);
-                    0
-                }
-                Err(e) => context.failure(&e.to_string()),
-            };
-        }
-        context.ui.output(&report.summary());
-        let (jobs, allocations) = (file.jobs.len(), file.allocations.len());
-        context.ui.output(&format!("Wrote {out}: {jobs} job versions, {allocations} allocations, {size} bytes"));
-        0
+            }))?;
+            Ok(0)
+        })
     }
 }

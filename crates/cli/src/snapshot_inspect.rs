@@ -4,14 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt::Display;
 
 use super::cluster::{FetchFlags, SnapshotFlags};
-use super::command::Run;
-use super::command_meta::Meta;
-use super::completion::values::CompleteWith;
-use super::context::Context;
-use super::error::CommandError;
-use super::general::GeneralFlags;
-use super::render::json;
-use super::render::table::{Form, table};
+use super::prelude::*;
+use super::render::table::{Form, headed, table};
 use super::render::values::{age, bytes, megabytes};
 use encamp_snapshot::inspect::{Amounts, Inspection, Tally, inspect};
 
@@ -50,28 +44,21 @@ impl Run for SnapshotInspect {
             [file] => Some(file.as_str()),
             _ => return context.usage_error("This command takes at most one argument: [file]"),
         };
-        let env = context.env;
-        let snapshot = self.fetch.load(file, &self.reading, &self.general, env);
-        let inspection = match snapshot.and_then(|s| inspect(&s, env.now).map_err(CommandError::new)) {
-            Ok(inspection) => inspection,
-            Err(e) => return context.report(&e),
-        };
-        if self.json {
-            return match json::indented(&inspection) {
-                Ok(text) => {
-                    context.ui.output(&text);
-                    0
-                }
-                Err(e) => context.failure(&e.to_string()),
-            };
-        }
-        context.ui.output(&header(&inspection, env.now));
-        for (heading, lines) in sections(&inspection) {
-            context.ui.output_markup(&format!("\n[bold]{heading}[reset]"));
-            context.ui.output(&table(&lines, Form::List));
-        }
-        inspection.notes.iter().for_each(|note| context.ui.warn(&format!("Note: {note}")));
-        0
+        context.attempt(|context| {
+            let env = context.env;
+            let snapshot = self.fetch.load(file, &self.reading, &self.general, env)?;
+            let inspection = inspect(&snapshot, env.now).map_err(CommandError::new)?;
+            if self.json {
+                context.print_json(&inspection)?;
+                return Ok(0);
+            }
+            context.ui.output(&header(&inspection, env.now));
+            for (heading, lines) in sections(&inspection) {
+                context.ui.section(heading, &table(&lines, Form::List));
+            }
+            inspection.notes.iter().for_each(|note| context.ui.warn(&format!("Note: {note}")));
+            Ok(0)
+        })
     }
 }
 
@@ -112,9 +99,8 @@ fn sections(i: &Inspection) -> Vec<(&'static str, Vec<String>)> {
     });
     sections.extend([("Devices", devices), ("Allocations", allocations), ("Jobs", jobs)]);
     if !i.homeless_allocations.is_empty() {
-        let mut lines = vec!["Client Status|Allocations".to_string()];
-        lines.extend(i.homeless_allocations.iter().map(|(status, n)| format!("{status}|{n}")));
-        sections.push(("Allocations on unknown nodes", lines));
+        let rows = i.homeless_allocations.iter().map(|(status, n)| format!("{status}|{n}"));
+        sections.push(("Allocations on unknown nodes", headed("Client Status|Allocations", rows)));
     }
     sections.retain(|(_, lines)| lines.len() > 1);
     sections
@@ -131,9 +117,8 @@ fn counts<S: Display>(prefix: &str, counts: &BTreeMap<S, usize>, lines: &mut Vec
 }
 
 fn tables(i: &Inspection) -> Vec<String> {
-    let mut lines = vec!["Table|Objects|Size|Share".to_string()];
-    lines.extend(i.tables.iter().map(|t| format!("{}|{}|{}|{:.1}%", t.name, t.objects, bytes(t.bytes), t.percent)));
-    lines
+    let rows = i.tables.iter().map(|t| format!("{}|{}|{}|{:.1}%", t.name, t.objects, bytes(t.bytes), t.percent));
+    headed("Table|Objects|Size|Share", rows)
 }
 
 fn nodes(i: &Inspection) -> Vec<String> {
@@ -147,9 +132,8 @@ fn nodes(i: &Inspection) -> Vec<String> {
 }
 
 fn uses(i: &Inspection) -> Vec<String> {
-    let mut lines = vec!["Pool|CPU|Memory|Disk".to_string()];
-    lines.extend(i.pools.iter().map(|(name, t)| format!("{name}|{}", used(&t.used, &t.capacity))));
-    lines
+    let rows = i.pools.iter().map(|(name, t)| format!("{name}|{}", used(&t.used, &t.capacity)));
+    headed("Pool|CPU|Memory|Disk", rows)
 }
 
 /// The usage of a capacity: `1500/8000 MHz (19%)|…|…`.

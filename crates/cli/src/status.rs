@@ -2,12 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::command::Run;
-use super::command_meta::{FlagErrorNote, Meta};
-use super::context::Context;
-use super::error::ErrorContext;
-use super::general::GeneralFlags;
 use super::lookup::LookupError;
+use super::prelude::*;
 use encamp_model::quoted;
 use encamp_model::responses::SearchResponse;
 

@@ -2,18 +2,13 @@
 
 use std::time::Duration;
 
+use super::prelude::*;
 use encamp_model::duration::parse_duration;
 use encamp_model::gc::GcReport;
 use serde::Serialize;
 
-use super::command::Run;
-use super::command_meta::{Meta, Surplus};
-use super::connection::Connection;
-use super::context::Context;
-use super::error::{CommandError, CommandResult, ErrorContext};
 use super::gc::dry_run::DryRunFlags;
-use super::general::GeneralFlags;
-use super::render::{gc, json};
+use super::render::gc;
 
 /// Run garbage collection
 ///
@@ -53,8 +48,7 @@ impl Run for SystemGc {
             if self.wait {
                 return context.usage_error("-wait and -dry-run exclude each other");
             }
-            let done = self.dry.run(&self.general, context);
-            return context.end(done);
+            return context.attempt(|context| self.dry.run(&self.general, context));
         }
         if self.dry.json && !self.wait {
             return context.usage_error("-json can only be used together with -dry-run or -wait");
@@ -92,7 +86,7 @@ impl SystemGc {
         };
         if self.dry.json {
             let output = Report { schema_version: 1, report: &report };
-            context.ui.output(&json::indented(&output).map_err(CommandError::new)?);
+            context.print_json(&output)?;
         } else {
             context.ui.output(&gc::report(&report));
         }

@@ -1,13 +1,8 @@
 //! `alloc stop`, `alloc restart`, `alloc signal` (`docs/spec/cli.md §9.2`).
 
-use crate::command::Run;
-use crate::command_meta::Meta;
-use crate::completion::values::{CompleteWith, Objects};
-use crate::context::Context;
-use crate::error::{CommandError, ErrorContext};
 use crate::exit_status::MONITORED;
-use crate::general::GeneralFlags;
 use crate::monitor::evaluation;
+use crate::prelude::*;
 
 /// The signals that operators send to tasks.
 const SIGNALS: &[&str] = &[

@@ -1,17 +1,9 @@
 //! `alloc checks`: the newest results of an allocation's service checks (`docs/spec/cli.md §9.2`).
 
-use serde_json::Value;
-
-use crate::command::Run;
-use crate::command_meta::Meta;
-use crate::completion::values::{CompleteWith, Objects};
-use crate::context::Context;
-use crate::data::{number, text};
-use crate::error::ErrorContext;
-use crate::format::ListFlags;
-use crate::general::GeneralFlags;
+use crate::prelude::*;
 use crate::render::table::{Form, table};
 use crate::render::values;
+use encamp_api::types::AllocCheck;
 use encamp_model::SECOND;
 
 /// Display the health checks of an allocation
@@ -43,9 +35,8 @@ impl Run for AllocChecks {
             if self.list.format.wanted()? {
                 return self.list.format.print(context.ui, &results, "api.AllocCheckStatuses");
             }
-            let checks: Vec<&Value> = results.as_object().map(|map| map.values().collect()).unwrap_or_default();
-            context.ui.output(&format!("Status of {} Nomad Service Checks\n", checks.len()));
-            for check in checks {
+            context.ui.output(&format!("Status of {} Nomad Service Checks\n", results.len()));
+            for check in results.values() {
                 context.ui.output(&format!("{}\n", block(check, &c.zone)));
             }
             Ok(0)
@@ -53,27 +44,27 @@ impl Run for AllocChecks {
     }
 }
 
-fn block(check: &Value, zone: &jiff::tz::TimeZone) -> String {
-    let task = match text(check, "Task") {
-        "" => "(group)",
-        task => task,
-    };
+/// The task of a check, or that it belongs to the group.
+pub(super) fn task(check: &AllocCheck) -> &str {
+    if check.task.is_empty() { "(group)" } else { &check.task }
+}
+
+fn block(check: &AllocCheck, zone: &jiff::tz::TimeZone) -> String {
     let mut rows = vec![
-        ("ID", text(check, "ID").to_string()),
-        ("Name", text(check, "Check").into()),
-        ("Group", text(check, "Group").into()),
-        ("Task", task.into()),
-        ("Service", text(check, "Service").into()),
-        ("Status", text(check, "Status").into()),
+        ("ID", check.id.clone()),
+        ("Name", check.check.clone()),
+        ("Group", check.group.clone()),
+        ("Task", task(check).into()),
+        ("Service", check.service.clone()),
+        ("Status", check.status.clone()),
     ];
-    let code = number(check, "StatusCode");
-    if code > 0 {
-        rows.push(("StatusCode", code.to_string()));
+    if check.status_code > 0 {
+        rows.push(("StatusCode", check.status_code.to_string()));
     }
     rows.extend([
-        ("Mode", text(check, "Mode").to_string()),
-        ("Timestamp", values::time(number(check, "Timestamp").saturating_mul(SECOND), zone)),
-        ("Output", text(check, "Output").into()),
+        ("Mode", check.mode.clone()),
+        ("Timestamp", values::time(check.timestamp.saturating_mul(SECOND), zone)),
+        ("Output", check.output.clone()),
     ]);
     let lines: Vec<String> = rows.into_iter().map(|(key, value)| format!("{key}|=|{value}")).collect();
     table(&lines, Form::List)

@@ -1,15 +1,9 @@
 //! `alloc exec`: runs a command in a task (`docs/spec/cli.md §9.2`).
 
 use super::choice::ChoiceFlags;
-use crate::command::Run;
-use crate::command_meta::{Listing, Meta};
-use crate::completion::values::{CompleteWith, Objects};
-use crate::connection::Connection;
-use crate::context::Context;
-use crate::error::{CommandError, CommandResult, ErrorContext};
 use crate::exec_session::{Session, SessionError, SessionFlags};
-use crate::general::GeneralFlags;
 use crate::objects;
+use crate::prelude::*;
 use encamp_api::{Query, path};
 
 /// Execute a command in a task

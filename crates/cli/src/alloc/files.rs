@@ -2,14 +2,9 @@
 
 use super::choice::ChoiceFlags;
 use super::tail::{Start, TailFlags, copy, last_lines};
-use crate::command::Run;
-use crate::command_meta::{Listing, Meta};
-use crate::completion::values::{CompleteWith, Objects};
-use crate::connection::Connection;
-use crate::context::Context;
 use crate::exit_status::FOLLOWING;
-use crate::general::GeneralFlags;
-use crate::render::table::{Form, table};
+use crate::prelude::*;
+use crate::render::table::{Form, headed, table};
 use crate::render::values::{self, written_time};
 use encamp_api::{ApiError, Query, path};
 use encamp_model::AllocListStub;
@@ -86,11 +81,8 @@ impl AllocFs {
         }
         if info.is_dir {
             let (files, _) = c.wait(c.client.list_files(&stub.namespace, &stub.id, file))?;
-            let mut lines = vec!["Mode|Size|Modified Time|Name".to_string()];
-            lines.extend(
-                files.iter().map(|f| format!("{}|{}{}", self.cells(f), f.name, if f.is_dir { "/" } else { "" })),
-            );
-            context.ui.output(&table(&lines, Form::List));
+            let rows = files.iter().map(|f| format!("{}|{}{}", self.cells(f), f.name, if f.is_dir { "/" } else { "" }));
+            context.ui.output(&table(&headed("Mode|Size|Modified Time|Name", rows), Form::List));
             return Ok(0);
         }
         let query = Query::in_namespace(&stub.namespace).with("path", file);

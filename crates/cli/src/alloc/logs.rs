@@ -4,14 +4,8 @@ use std::cell::RefCell;
 
 use super::choice::ChoiceFlags;
 use super::tail::{Start, TailFlags, copy};
-use crate::command::Run;
-use crate::command_meta::{Listing, Meta};
-use crate::completion::values::{CompleteWith, Objects};
-use crate::connection::Connection;
-use crate::context::Context;
-use crate::error::{CommandResult, ErrorContext};
 use crate::exit_status::FOLLOWING;
-use crate::general::GeneralFlags;
+use crate::prelude::*;
 use encamp_api::{ApiError, Client, Query, path};
 use encamp_model::Allocation;
 

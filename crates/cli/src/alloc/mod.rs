@@ -17,7 +17,7 @@ pub mod status;
 mod tail;
 mod tasks;
 
-pub(super) use tasks::max_run;
+pub(super) use tasks::{max_run, mount_options};
 
 use super::connection::Connection;
 use super::context::Context;

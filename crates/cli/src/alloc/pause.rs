@@ -1,12 +1,7 @@
 //! `alloc pause`: the servers answer that it is a feature of Nomad Enterprise (`docs/spec/cli.md §9.2`).
 
+use crate::prelude::*;
 use clap::builder::PossibleValuesParser;
-
-use crate::command::Run;
-use crate::command_meta::Meta;
-use crate::context::Context;
-use crate::error::ErrorContext;
-use crate::general::GeneralFlags;
 
 /// Pause a task of an allocation (Nomad Enterprise)
 ///

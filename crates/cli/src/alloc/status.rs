@@ -2,22 +2,17 @@
 
 use serde_json::Value;
 
+use super::checks::task;
 use super::tasks;
-use crate::command::Run;
-use crate::command_meta::{FormerName, Meta};
-use crate::completion::values::{CompleteWith, Objects};
-use crate::connection::Connection;
-use crate::context::Context;
-use crate::data::{self, text};
-use crate::error::{CommandResult, ErrorContext};
-use crate::format::FormatFlags;
-use crate::general::GeneralFlags;
+use crate::data;
 use crate::lookup::LookupError;
 use crate::objects;
+use crate::prelude::*;
 use crate::render::metrics::metric_lines;
 use crate::render::table::{Form, pairs, table};
 use crate::render::values::{self, Clock};
 use encamp_api::Query;
+use encamp_api::types::AllocCheck;
 use encamp_model::stats::AllocResourceUsage;
 use encamp_model::{Allocation, NetworkResource, format_duration, quoted};
 
@@ -109,8 +104,7 @@ impl AllocStatus {
         let alloc: Allocation = data::typed(&value)?;
         if self.short {
             context.ui.output(&short_header(&alloc, &clock));
-            context.ui.output_markup("\n[bold]Tasks[reset]");
-            context.ui.output(&tasks::short_table(&alloc, &c.zone));
+            context.ui.section("Tasks", &tasks::short_table(&alloc, &c.zone));
             return Ok(0);
         }
         context.ui.output(&self.header(c, &alloc, &clock));
@@ -130,7 +124,7 @@ impl AllocStatus {
         };
         self.tasks(c, context, &alloc, stats.as_ref());
         if self.verbose {
-            context.ui.output_markup("\n[bold]Placement Metrics[reset]");
+            context.ui.heading("Placement Metrics");
             let metrics = alloc.metrics.clone().unwrap_or_default();
             let lines = metric_lines(&metrics, "  ", true, context.ui.colours_on());
             context.ui.output(&lines);
@@ -301,7 +295,7 @@ pub(super) fn endpoint(network: &NetworkResource, port: i64) -> String {
 /// The latest results of service checks; none if the node cannot be reached.
 fn checks(c: &Connection, id: &str) -> Option<String> {
     let (results, _) = c.wait(c.client.allocation_checks(None, id)).ok()?;
-    let mut lines: Vec<String> = results.as_object()?.values().map(check_line).collect();
+    let mut lines: Vec<String> = results.values().map(|check| check_line(check)).collect();
     if lines.is_empty() {
         return None;
     }
@@ -310,10 +304,6 @@ fn checks(c: &Connection, id: &str) -> Option<String> {
     Some(format!("\nNomad Service Checks:\n{}", table(&lines, Form::List)))
 }
 
-fn check_line(check: &Value) -> String {
-    let task = match text(check, "Task") {
-        "" => "(group)",
-        task => task,
-    };
-    [text(check, "Service"), task, text(check, "Check"), text(check, "Mode"), text(check, "Status")].join("|")
+fn check_line(check: &AllocCheck) -> String {
+    [&check.service, task(check), &check.check, &check.mode, &check.status].join("|")
 }

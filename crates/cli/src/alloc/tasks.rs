@@ -7,7 +7,7 @@ use jiff::tz::TimeZone;
 use super::status::endpoint;
 use crate::connection::Connection;
 use crate::render::stats::{cpu_table, device_blocks, device_summaries, memory_table, whole};
-use crate::render::table::{Form, pairs, table};
+use crate::render::table::{Form, headed, pairs, table};
 use crate::render::task_events::describe;
 use crate::render::values::{self, written_time};
 use encamp_model::stats::ResourceUsage;
@@ -52,15 +52,14 @@ pub(crate) fn max_run(alloc: &Allocation) -> Option<i64> {
 
 /// The tasks, one line each.
 pub(super) fn short_table(alloc: &Allocation, zone: &TimeZone) -> String {
-    let mut lines = vec!["Name|State|Last Event|Time|Lifecycle".to_string()];
-    lines.extend(ordered(alloc).iter().map(|task| {
+    let rows = ordered(alloc).into_iter().map(|task| {
         let (kind, time) = match task.state.events.last() {
             Some(event) => (event.r#type.as_str(), values::time(event.time, zone)),
             None => ("", String::new()),
         };
         format!("{}|{}|{kind}|{time}|{}", task.name, task.state.state, task.lifecycle().unwrap_or("main".into()))
-    }));
-    table(&lines, Form::List)
+    });
+    table(&headed("Name|State|Last Event|Time|Lifecycle", rows), Form::List)
 }
 
 impl TaskView<'_> {
@@ -206,9 +205,8 @@ fn source(alloc: &Allocation, volume: &VolumeRequest) -> String {
 }
 
 fn volume_table(alloc: &Allocation, volumes: &[(&VolumeRequest, bool)]) -> String {
-    let mut lines = vec!["ID|Read Only".to_string()];
-    lines.extend(volumes.iter().map(|(volume, read_only)| format!("{}|{read_only}", source(alloc, volume))));
-    table(&lines, Form::List)
+    let rows = volumes.iter().map(|(volume, read_only)| format!("{}|{read_only}", source(alloc, volume)));
+    table(&headed("ID|Read Only", rows), Form::List)
 }
 
 fn csi_table(c: &Connection, alloc: &Allocation, volumes: &[(&VolumeRequest, bool)]) -> String {
@@ -226,8 +224,8 @@ fn csi_table(c: &Connection, alloc: &Allocation, volumes: &[(&VolumeRequest, boo
     table(&lines, Form::List)
 }
 
-/// The options of a mount. The flags may contain secrets, so only their number is shown.
-fn mount_options(options: &encamp_model::CsiMountOptions) -> String {
+/// The options of a mount. The flags may contain secrets, so only that there are some is shown.
+pub(crate) fn mount_options(options: &encamp_model::CsiMountOptions) -> String {
     let kind = Some(&options.fs_type).filter(|t| !t.is_empty()).map(|t| format!("fs_type: {t}"));
     let flags = (!options.mount_flags.is_empty()).then(|| "flags: [REDACTED]".to_string());
     kind.into_iter().chain(flags).collect::<Vec<_>>().join(" ")

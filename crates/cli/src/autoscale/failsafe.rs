@@ -6,18 +6,14 @@ use super::groups::{Groups, Source};
 use super::pools::{Pools, unknown};
 use super::state::{self, Stored};
 use crate::cluster::{ClusterFlags, FetchFlags, TimeFlags};
-use crate::command::Run;
-use crate::command_meta::Meta;
-use crate::connection::Connection;
-use crate::context::{Context, clock};
-use crate::error::{CommandError, CommandResult};
-use crate::general::GeneralFlags;
+use crate::context::clock;
+use crate::prelude::*;
 use crate::prompt;
 use encamp_api::{Client, Query, path};
 use encamp_autoscale::paths::pool_state;
 use encamp_autoscale::record::Record;
 use encamp_autoscale::status::PoolStatus;
-use encamp_model::{Time, quoted};
+use encamp_model::{AclToken, Time, quoted};
 use serde_json::Value;
 
 /// The maximum number of attempts to update a state object that other processes write at the same time.
@@ -209,10 +205,11 @@ impl AutoscaleFailsafe {
     /// The accessor of the token, or the user and host if there is no token.
     fn who(&self, c: &Connection, context: &Context<'_, '_>) -> String {
         if c.client.config().token.is_some() {
-            let token = c.wait(c.client.get::<Value>("/v1/acl/token/self", &Query::default()));
-            let accessor = token.ok().and_then(|(t, _)| t.get("AccessorID")?.as_str().map(String::from));
-            if let Some(accessor) = accessor.filter(|a| !a.is_empty()) {
-                return format!("token {accessor}");
+            let token = c.wait(c.client.get::<AclToken>("/v1/acl/token/self", &Query::default()));
+            if let Ok((AclToken { accessor_id, .. }, _)) = token
+                && !accessor_id.is_empty()
+            {
+                return format!("token {accessor_id}");
             }
         }
         let user = ["USER", "LOGNAME"].into_iter().find_map(|name| context.env.var(name)).unwrap_or("unknown");

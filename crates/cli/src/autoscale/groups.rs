@@ -6,7 +6,7 @@ use crate::connection::Connection;
 use crate::context::Environment;
 use crate::error::{CommandError, CommandResult};
 use crate::general::GeneralFlags;
-use crate::render::table::{Form, cell, pairs, table};
+use crate::render::table::{self, Columns, cell, pairs};
 use crate::render::ui::Ui;
 use crate::render::values::age;
 use encamp_api::Query;
@@ -95,21 +95,17 @@ pub(super) fn list(ui: &mut Ui<'_>, groups: &[GroupStatus], now: i64) {
     if groups.is_empty() {
         return ui.output("No job groups");
     }
-    let mut rows = vec!["Group|Count|CPU|Memory|Running|Cooldown|Failsafe".to_string()];
-    rows.extend(groups.iter().map(|g| {
-        format!(
-            "{}|{}|{}|{}|{}|{}|{}",
-            cell(&g.id().name()),
-            bounded(g),
-            percent(g.cpu),
-            percent(g.memory),
-            g.running,
-            super::status::left(g.cooldown_left),
-            g.failsafe
-        )
-    }));
-    ui.output(&table(&rows, Form::List));
-    ui.output_markup("\n[bold]Last Decisions[reset]");
+    let columns: &Columns<'_, GroupStatus> = &[
+        ("Group", &|g| cell(&g.id().name())),
+        ("Count", &bounded),
+        ("CPU", &|g| percent(g.cpu)),
+        ("Memory", &|g| percent(g.memory)),
+        ("Running", &|g| g.running.to_string()),
+        ("Cooldown", &|g| super::status::left(g.cooldown_left)),
+        ("Failsafe", &|g| g.failsafe.to_string()),
+    ];
+    ui.output(&table::columns(groups, columns));
+    ui.heading("Last Decisions");
     for g in groups {
         ui.output(&wrapped(&format!("{}: {}", g.id().name(), decision(g, now)), 0));
         reason(ui, g);
@@ -141,8 +137,7 @@ pub(super) fn details(ui: &mut Ui<'_>, g: &GroupStatus, now: i64) {
         ("Failsafe", cell(&super::status::failsafe(g.failsafe, &g.failsafe_admin))),
         ("Operation", if g.operation.is_empty() { "none".into() } else { cell(&g.operation) }),
     ]));
-    ui.output_markup("\n[bold]Last Decision[reset]");
-    ui.output(&decision(g, now));
+    ui.section("Last Decision", &decision(g, now));
     reason(ui, g);
     print_problems(ui, &g.problems);
 }

@@ -33,7 +33,7 @@ fn print_protected(ui: &mut Ui<'_>, nodes: &[ProtectedNode]) {
     if nodes.is_empty() {
         return;
     }
-    ui.output_markup("\n[bold]Protected Nodes[reset]");
+    ui.heading("Protected Nodes");
     for node in nodes.iter().take(MOST_PROTECTED) {
         let short = encamp_model::short_id(&node.id);
         ui.output(&wrapped(&format!("{} ({short}): it runs {}", node.name, node.reason.runs()), 2));
@@ -48,7 +48,7 @@ fn print_problems(ui: &mut Ui<'_>, problems: &[String]) {
     if problems.is_empty() {
         return;
     }
-    ui.output_markup("\n[bold]Problems[reset]");
+    ui.heading("Problems");
     for problem in problems {
         ui.output(&wrapped(problem, 2));
     }

@@ -8,12 +8,7 @@ use serde::Serialize;
 use super::plan_text;
 use super::pools::Pools;
 use crate::cluster::{ClusterFlags, TimeFlags, block_on};
-use crate::command::Run;
-use crate::command_meta::Meta;
-use crate::context::{Context, Environment};
-use crate::error::{CommandError, CommandResult};
-use crate::general::GeneralFlags;
-use crate::render::json::indented;
+use crate::prelude::*;
 use encamp_autoscale::arithmetic::Arithmetic;
 use encamp_autoscale::checks::CheckResult;
 use encamp_autoscale::cycle::Outcome;
@@ -268,22 +263,15 @@ impl Run for AutoscalePlan {
             [pool] => Some(pool.as_str()),
             _ => return context.usage_error("This command takes no arguments or one: <pool>"),
         };
-        let plan = match self.plan(pool, context.env) {
-            Ok(plan) => plan,
-            Err(e) => return context.end(Err(e)),
-        };
-        for note in &plan.notes {
-            context.ui.warn(note);
-        }
-        if self.json {
-            match indented(&plan) {
-                Ok(text) => context.ui.output(&text),
-                Err(e) => return context.failure(&format!("Error formatting the data: {e}")),
+        context.attempt(|context| {
+            let plan = self.plan(pool, context.env)?;
+            plan.notes.iter().for_each(|note| context.ui.warn(note));
+            match self.json {
+                true => context.print_json(&plan)?,
+                false => plan_text::print(context.ui, &plan),
             }
-        } else {
-            plan_text::print(context.ui, &plan);
-        }
-        let begins = |p: &PoolPlan| matches!(p.outcome, OutcomeKind::ScaleOut | OutcomeKind::ScaleIn);
-        u8::from(plan.pools.iter().any(begins))
+            let begins = |p: &PoolPlan| matches!(p.outcome, OutcomeKind::ScaleOut | OutcomeKind::ScaleIn);
+            Ok(u8::from(plan.pools.iter().any(begins)))
+        })
     }
 }

@@ -5,6 +5,7 @@ use super::pools::Pools;
 use super::{counted, print_protected, wrapped};
 use crate::render::table::{Form, table};
 use crate::render::ui::Ui;
+use crate::render::wrap::indented;
 use encamp_autoscale::arithmetic::Arithmetic;
 use encamp_autoscale::checks::Check;
 use encamp_autoscale::cycle::{Evaluation, Outcome};
@@ -24,7 +25,7 @@ pub(super) fn print(ui: &mut Ui<'_>, plan: &Plan) {
         print_pool(ui, pool);
     }
     if !plan.problems.is_empty() {
-        ui.output_markup("\n[bold]Nodes that belong to no pool[reset]");
+        ui.heading("Nodes that belong to no pool");
         for problem in &plan.problems {
             ui.output(&wrapped(problem, 2));
         }
@@ -35,14 +36,13 @@ fn print_pool(ui: &mut Ui<'_>, p: &PoolPlan) {
     let a = &p.arithmetic;
     ui.output_markup("[bold]Worker Pool[reset]");
     ui.output(&format!("  {}: {}, {} to {} allowed", quoted(&p.pool), counted(a.nodes, "node"), p.min, p.max));
-    ui.output_markup("\n[bold]Resources[reset]");
-    ui.output(&resources(a));
-    ui.output_markup("\n[bold]Decision[reset]");
+    ui.section("Resources", &resources(a));
+    ui.heading("Decision");
     for line in decision(a) {
         ui.output(&wrapped(&line, 2));
     }
     if !p.checks.is_empty() {
-        ui.output_markup("\n[bold]Checks[reset]");
+        ui.heading("Checks");
     }
     for check in &p.checks {
         let verdict = if check.passed { "passed" } else { "failed" };
@@ -50,7 +50,7 @@ fn print_pool(ui: &mut Ui<'_>, p: &PoolPlan) {
         ui.output(&wrapped(&check.detail, 10));
     }
     if let Some(first) = p.candidates.first() {
-        ui.output_markup("\n[bold]Removal[reset]");
+        ui.heading("Removal");
         let short = encamp_model::short_id(&first.id);
         ui.output(&wrapped(&format!("candidate: {} ({short})", first.name), 2));
         let others: Vec<&str> = p.candidates.iter().skip(1).map(|c| c.name.as_str()).collect();
@@ -69,7 +69,7 @@ fn print_pool(ui: &mut Ui<'_>, p: &PoolPlan) {
     }
     print_protected(ui, &p.protected);
     if !p.problems.is_empty() {
-        ui.output_markup("\n[bold]Problems[reset]");
+        ui.heading("Problems");
         for problem in &p.problems {
             ui.output(&wrapped(problem, 2));
         }
@@ -93,8 +93,7 @@ fn resources(a: &Arithmetic) -> String {
             allowed(total, reserve, average, a.fault_tolerance),
         ));
     }
-    let lines: Vec<String> = table(&rows, Form::List).lines().map(|l| format!("  {l}")).collect();
-    lines.join("\n")
+    indented(&table(&rows, Form::List))
 }
 
 fn share(part: i64, of: i64) -> String {

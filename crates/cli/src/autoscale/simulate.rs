@@ -7,21 +7,14 @@ use std::time::Duration;
 
 use super::simulate_text;
 use crate::cluster::SnapshotFlags;
-use crate::command::Run;
-use crate::command_meta::Meta;
-use crate::completion::values::{CompleteWith, Files};
-use crate::context::{Context, Environment};
-use crate::error::{CommandError, CommandResult};
 use crate::flags::{parse_int, parse_wait};
-use crate::general::ColourFlags;
 use crate::job_file::cause;
-use crate::render::RenderError;
-use crate::render::json::indented;
+use crate::prelude::*;
+use crate::render::json::versioned;
 use encamp_autoscale::simulate::report::Report;
 use encamp_autoscale::simulate::trace::Trace;
 use encamp_autoscale::simulate::{Options, Overrides, simulate, svg};
 use encamp_model::quoted;
-use serde_json::Value;
 
 /// The maximum size of a trace in bytes.
 const LARGEST_TRACE: u64 = 64 << 20;
@@ -194,15 +187,6 @@ fn read_trace(path: &Path) -> CommandResult<String> {
     Err(failed(&format_args!("it is larger than {} MiB", LARGEST_TRACE >> 20)))
 }
 
-/// The result as JSON (`docs/reference/autoscale-simulate.schema.json`).
-fn json(report: &Report) -> Result<String, RenderError> {
-    let mut value = serde_json::to_value(report)?;
-    if let Value::Object(members) = &mut value {
-        members.insert("SchemaVersion".into(), 1.into());
-    }
-    indented(&value)
-}
-
 impl Run for AutoscaleSimulate {
     const META: Meta = Meta::new("autoscale simulate").offline_examples(&[
         (
@@ -231,14 +215,13 @@ impl Run for AutoscaleSimulate {
         {
             return context.failure(&format!("Failed to write {}: {}", quoted(file), cause(&e)));
         }
-        if self.json {
-            match json(&report) {
-                Ok(text) => context.ui.output(&text),
-                Err(e) => return context.failure(&format!("Error formatting the data: {e}")),
+        context.attempt(|context| {
+            match self.json {
+                // As docs/reference/autoscale-simulate.schema.json describes it.
+                true => context.print_json(&versioned(&report)?)?,
+                false => simulate_text::print(context.ui, &report),
             }
-        } else {
-            simulate_text::print(context.ui, &report);
-        }
-        0
+            Ok(0)
+        })
     }
 }

@@ -7,14 +7,8 @@ use super::plan_text;
 use super::pools::{Pools, unknown};
 use super::{print_problems, print_protected, state, wrapped};
 use crate::cluster::{ClusterFlags, FetchFlags, TimeFlags};
-use crate::command::Run;
-use crate::command_meta::Meta;
-use crate::connection::Connection;
-use crate::context::Context;
-use crate::error::{CommandError, CommandResult};
-use crate::format::FormatFlags;
-use crate::general::GeneralFlags;
-use crate::render::table::{Form, cell, pairs, table};
+use crate::prelude::*;
+use crate::render::table::{self, Columns, cell, pairs};
 use crate::render::ui::Ui;
 use crate::render::values::age;
 use encamp_api::Query;
@@ -206,24 +200,18 @@ fn list(context: &mut Context<'_, '_>, pools: &[PoolStatus]) {
     if pools.is_empty() {
         return context.ui.output("No worker pools");
     }
-    let mut rows = vec!["Pool|Nodes|Metric|Used|Allowed|Direction|Cooldown|Failsafe".to_string()];
-    rows.extend(pools.iter().map(|p| {
-        let metric = if p.metric.is_empty() { "-" } else { &p.metric };
-        format!(
-            "{}|{} ({}-{})|{metric}|{}|{}|{}|{}|{}",
-            cell(&p.pool),
-            p.nodes,
-            p.min,
-            p.max,
-            p.utilization,
-            p.max_allowed,
-            direction(p),
-            left(p.cooldown_left),
-            p.failsafe
-        )
-    }));
-    context.ui.output(&table(&rows, Form::List));
-    context.ui.output_markup("\n[bold]Last Decisions[reset]");
+    let columns: &Columns<'_, PoolStatus> = &[
+        ("Pool", &|p| cell(&p.pool)),
+        ("Nodes", &|p| format!("{} ({}-{})", p.nodes, p.min, p.max)),
+        ("Metric", &|p| if p.metric.is_empty() { "-".into() } else { p.metric.clone() }),
+        ("Used", &|p| p.utilization.to_string()),
+        ("Allowed", &|p| p.max_allowed.to_string()),
+        ("Direction", &direction),
+        ("Cooldown", &|p| left(p.cooldown_left)),
+        ("Failsafe", &|p| p.failsafe.to_string()),
+    ];
+    context.ui.output(&table::columns(pools, columns));
+    context.ui.heading("Last Decisions");
     for p in pools {
         context.ui.output(&wrapped(&format!("{}: {}", p.pool, decision(p, now)), 0));
         reason(context.ui, p, 2);
@@ -254,8 +242,7 @@ fn details(context: &mut Context<'_, '_>, p: &PoolStatus) {
         ("Failsafe", cell(&failsafe)),
         ("Operation", none(&cell(&p.operation))),
     ]));
-    context.ui.output_markup("\n[bold]Last Decision[reset]");
-    context.ui.output(&decision(p, now));
+    context.ui.section("Last Decision", &decision(p, now));
     reason(context.ui, p, 2);
     print_protected(context.ui, &p.protected);
     print_problems(context.ui, &p.problems);

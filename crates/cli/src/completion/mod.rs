@@ -18,10 +18,8 @@ pub mod values;
 
 use std::path::Path;
 
-use super::command::{Registry, Run};
-use super::command_meta::Meta;
-use super::context::{Context, Environment};
-use crate::completion::values::CompleteWith;
+use super::command::Registry;
+use super::prelude::*;
 use candidates::{Candidate, Ending, Offer};
 use line::{Line, Quote, Syntax, Word};
 use values::Files;

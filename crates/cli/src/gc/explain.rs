@@ -1,13 +1,9 @@
 //! `gc explain`: when an object is deleted, and what keeps it.
 
+use crate::prelude::*;
 use encamp_model::quoted;
 
 use super::super::cluster::ClusterFlags;
-use super::super::command::Run;
-use super::super::command_meta::Meta;
-use super::super::context::Context;
-use super::super::error::CommandResult;
-use super::super::general::GeneralFlags;
 use super::super::lookup::LookupError;
 use super::super::render::gc;
 use super::source::{Found, explanation_of, json_of};
@@ -42,8 +38,7 @@ impl Run for GcExplain {
     ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let done = self.explain(self.id.trim(), context);
-        context.end(done)
+        context.attempt(|context| self.explain(self.id.trim(), context))
     }
 }
 

@@ -4,6 +4,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use encamp_api::types::{AgentConfig, AgentSelf};
 use encamp_api::{Client, Query};
 use encamp_model::duration::parse_duration;
 use encamp_model::gc::{GcExplained, GcKind, GcPlan};
@@ -17,11 +18,11 @@ use encamp_snapshot::live::Detail;
 use encamp_snapshot::{ClusterSnapshot, SnapshotError, archive};
 use encamp_state::StateStore;
 use serde::Serialize;
-use serde_json::Value;
+use serde::de::IgnoredAny;
+use serde_json::{Map, Value};
 
 use super::super::cluster::{ClusterFlags, block_on};
 use super::super::context::Environment;
-use super::super::data::text;
 use super::super::error::{CommandError, CommandResult, ErrorContext};
 use super::super::general::GeneralFlags;
 use super::super::render::json;
@@ -235,17 +236,18 @@ impl State {
             state.add_tokens(tokens.unwrap_or_default());
             state.visible.extend([GcKind::LocalToken, GcKind::GlobalToken]);
         }
-        match block_on(client.get::<Value>("/v1/agent/self", &Query::default()))? {
-            Ok((own, _)) if !own["config"]["Server"].is_null() => state.configure(&own["config"]["Server"]),
+        match block_on(client.get::<AgentSelf<IgnoredAny>>("/v1/agent/self", &Query::default()))? {
+            Ok((AgentSelf { config: AgentConfig { server: Some(server), .. }, .. }, _)) => state.configure(&server),
             _ => state.notes.push(DEFAULTS.into()),
         }
         Ok(state)
     }
 
     /// Takes the thresholds of a server's configuration over.
-    fn configure(&mut self, server: &Value) {
+    fn configure(&mut self, server: &Map<String, Value>) {
+        // By name, so that a setting that cannot be read leaves the others as they are.
         let set = |name: &str, setting: &mut i64| {
-            if let Ok(nanos) = parse_duration(text(server, name)) {
+            if let Ok(nanos) = parse_duration(server.get(name).and_then(Value::as_str).unwrap_or_default()) {
                 *setting = nanos;
             }
         };

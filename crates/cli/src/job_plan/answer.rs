@@ -18,6 +18,7 @@ use encamp_plan::what_if::find::matching;
 use encamp_server::rollout_preview::Rollout;
 
 /// A plan with its notes.
+#[derive(Default)]
 pub(super) struct Planned {
     pub response: JobPlanResponse,
     /// The effects of the plan.

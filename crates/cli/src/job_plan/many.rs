@@ -17,7 +17,7 @@ use crate::remarks::{self, Destination};
 use crate::render::html::heat::Heat;
 use crate::render::plan::Effects;
 use crate::render::plan_summary::PlanCounts;
-use crate::render::table::{Form, cell, table};
+use crate::render::table::{Form, cell, headed, table};
 use crate::render::{html, json, markdown, plan, what_if};
 use encamp_model::JobPlanResponse;
 use encamp_plan::apply::apply;
@@ -60,6 +60,21 @@ struct Turn {
     state: State,
 }
 
+/// What the plans begin with.
+struct Base {
+    /// The time at which the state was read or saved, Unix nanoseconds.
+    taken_at: i64,
+    /// The state as it is.
+    before: State,
+    notes: Vec<String>,
+    /// The outcome of the assumed changes.
+    changed: Option<Outcome>,
+    /// The state with the assumed changes.
+    state: State,
+    /// The time at which the plans are made, Unix nanoseconds.
+    now: i64,
+}
+
 impl Done {
     fn gated(&self) -> Gated<'_> {
         let Entry { path, id, namespace, priority, .. } = &self.entry;
@@ -81,23 +96,43 @@ impl JobPlan {
             Ok(entries) => entries,
             Err(code) => return code,
         };
+        context.attempt(|context| self.plan_all(entries, context))
+    }
+
+    fn plan_all(&self, entries: Vec<Entry>, context: &mut Context<'_, '_>) -> CommandResult<u8> {
+        let base = self.base(&entries, context)?;
+        let turn = self.plan_in_turn(entries, base.state.clone(), base.now, context);
+        let (done, changed) = (&turn.done, base.changed.as_ref());
+        let gated: Vec<Gated<'_>> = done.iter().map(Done::gated).collect();
+        let failures = self.gate.apply(&gated, context.env)?;
+        self.report.write(|| self.report_all(&base, &turn, &failures, context.env), context.env)?;
+        let gate = if failures.is_empty() { 0 } else { gate::FAILED };
+        let code = done.iter().map(|d| plan::exit_code(&d.response)).max().unwrap_or(0).max(gate).max(turn.failed);
+        let code = if self.json_output {
+            self.print_json(context, done, changed, code)
+        } else {
+            if self.markdown {
+                context.ui.output(self.comment(done, changed, base.now).trim_end());
+            } else {
+                self.print_all(context, done);
+            }
+            code
+        };
+        report_failures(&failures, context);
+        Ok(code)
+    }
+
+    /// Reads the state and carries the assumed changes out; prints notes about both.
+    fn base(&self, entries: &[Entry], context: &mut Context<'_, '_>) -> CommandResult<Base> {
         let wanted = entries.iter().map(|e| (e.namespace.clone(), e.id.clone())).collect();
         let detail = if self.changes.is_empty() { Detail::Jobs(wanted) } else { Detail::Everything };
-        let loaded = self.cluster.load(&self.general, detail, context.env).and_then(|c| c.as_of(&self.time));
-        let cluster = match loaded {
-            Ok(cluster) => cluster,
-            Err(e) => return context.report(&e),
-        };
+        let cluster = self.cluster.load(&self.general, detail, context.env)?.as_of(&self.time)?;
         let taken_at = cluster.taken_at(context.env);
-        let (before, notes, now) = cluster.into_state(self.verbose, context.env);
-        let assumed = assumed_settings(&before);
-        notes.iter().map(String::as_str).chain(assumed).for_each(|note| context.ui.warn(note));
+        let (before, mut notes, now) = cluster.into_state(self.verbose, context.env);
+        notes.extend(assumed_settings(&before).map(String::from));
+        notes.iter().for_each(|note| context.ui.warn(note));
         let namespace = self.general.namespace(context.env).unwrap_or("default");
-        let changed = match self.changes.carry_out(&before, namespace, now) {
-            Ok(changed) => changed,
-            Err(e) => return context.report(&e),
-        };
-        let (state, changed) = match changed {
+        let (state, changed) = match self.changes.carry_out(&before, namespace, now)? {
             None => (before.clone(), None),
             Some(changed) => (changed.state, Some(changed.outcome)),
         };
@@ -105,46 +140,23 @@ impl JobPlan {
             outcome.notes.iter().for_each(|note| context.ui.warn(note));
             what_if::print_short(context.ui, outcome, self.json_output || self.markdown);
         }
-        let Turn { done, unplanned, failed, state } = self.plan_in_turn(entries, state, now, context);
-        let gated: Vec<Gated<'_>> = done.iter().map(Done::gated).collect();
-        let failures = match self.gate.apply(&gated, context.env) {
-            Ok(failures) => failures,
-            Err(e) => return context.report(&e),
+        Ok(Base { taken_at, before, notes, changed, state, now })
+    }
+
+    fn report_all(&self, base: &Base, turn: &Turn, failures: &[String], env: &Environment) -> String {
+        let address = self.general.api_config(env).address;
+        let origin = RecordedState::new(base.taken_at, self.cluster.snapshot.as_deref(), &address);
+        let notes = base.notes.iter().chain(base.changed.iter().flat_map(|o| &o.notes));
+        let plans = html::plan::Plans {
+            origin: &html::Origin::new(origin, base.before.index),
+            assumed: base.changed.as_ref(),
+            heat: &Heat::new(&base.before, &turn.state),
+            failures,
+            disagreements: &[],
+            notes: &notes.cloned().collect::<Vec<_>>(),
+            unplanned: turn.unplanned,
         };
-        let report = || {
-            let address = self.general.api_config(context.env).address;
-            let origin = RecordedState::new(taken_at, self.cluster.snapshot.as_deref(), &address);
-            let assumed = changed.as_ref();
-            let noted = notes.iter().map(String::as_str).chain(assumed_settings(&before));
-            let noted = noted.chain(assumed.iter().flat_map(|o| &o.notes).map(String::as_str));
-            let plans = html::plan::Plans {
-                origin: &html::Origin::new(origin, before.index),
-                assumed,
-                heat: &Heat::new(&before, &state),
-                failures: &failures,
-                disagreements: &[],
-                notes: &noted.map(String::from).collect::<Vec<_>>(),
-                unplanned,
-            };
-            html::plan::reports(&done.iter().map(|d| self.planned_job(d)).collect::<Vec<_>>(), &plans)
-        };
-        if let Err(e) = self.report.write(report, context.env) {
-            return context.report(&e);
-        }
-        let gate = if failures.is_empty() { 0 } else { gate::FAILED };
-        let code = done.iter().map(|d| plan::exit_code(&d.response)).max().unwrap_or(0).max(gate).max(failed);
-        let code = if self.json_output {
-            self.print_json(context, &done, changed.as_ref(), code)
-        } else {
-            if self.markdown {
-                context.ui.output(self.comment(&done, changed.as_ref(), now).trim_end());
-            } else {
-                self.print_all(context, &done);
-            }
-            code
-        };
-        report_failures(&failures, context);
-        code
+        html::plan::reports(&turn.done.iter().map(|d| self.planned_job(d)).collect::<Vec<_>>(), &plans)
     }
 
     /// The job files in the order in which they are planned. `Err` contains the exit code; the messages have been
@@ -236,13 +248,14 @@ impl JobPlan {
             context.ui.output("");
         }
         context.ui.output_markup("[bold]Summary[reset]");
-        let mut rows =
-            vec!["Job|Priority|Create|Replace|In Place|Canary|Migrate|Stop|Unplaced|Preempted|Rejected".to_string()];
-        rows.extend(done.iter().map(|d| {
+        let rows = done.iter().map(|d| {
             let counts: Vec<String> = counts(&d.response).iter().map(|(_, n)| n.to_string()).collect();
             format!("{}|{}|{}", cell(&d.entry.id), d.entry.priority, counts.join("|"))
-        }));
-        context.ui.output(&table(&rows, Form::Figures));
+        });
+        context.ui.output(&table(
+            &headed("Job|Priority|Create|Replace|In Place|Canary|Migrate|Stop|Unplaced|Preempted|Rejected", rows),
+            Form::Figures,
+        ));
         context.ui.output("\nTo submit the jobs with version verification run, in this order:\n");
         for d in done {
             let view = self.view((&d.response, &d.effects), &d.entry.file.job, &d.entry.path, d.now);
@@ -264,15 +277,11 @@ impl JobPlan {
                 "Plan": d.assumed.beside(d.explanation.beside(plan)),
             }))
         };
-        let plans = done.iter().map(one).collect::<CommandResult<Vec<Value>>>();
-        let all = plans.and_then(|plans| beside_changes(json!({"SchemaVersion": 1, "Plans": plans}), changed));
-        match all.and_then(|all| json::indented(&all).map_err(CommandError::new)) {
-            Ok(text) => {
-                context.ui.output(&text);
-                code
-            }
-            Err(e) => context.report(&e),
-        }
+        context.attempt(|context| {
+            let plans = done.iter().map(one).collect::<CommandResult<Vec<Value>>>()?;
+            context.print_json(&beside_changes(json!({"SchemaVersion": 1, "Plans": plans}), changed)?)?;
+            Ok(code)
+        })
     }
 
     /// Formats all plans as one comment.

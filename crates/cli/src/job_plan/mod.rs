@@ -17,16 +17,11 @@ use output::{PlannedFile, report_failures};
 
 use crate::changes::ChangeFlags;
 use crate::cluster::{ClusterFlags, TimeFlags};
-use crate::command::Run;
-use crate::command_meta::{Listing, Meta};
-use crate::completion::values::CompleteWith;
-use crate::context::{Context, Environment};
 use crate::diagnostics::Refused;
-use crate::error::{CommandError, CommandResult};
 use crate::flags::FlagKind;
-use crate::general::GeneralFlags;
 use crate::job_file::{JobFile, JobFileFlags};
 use crate::plan_file::{OutFlags, Reviewed};
+use crate::prelude::*;
 use crate::render::{plan, plan_summary, what_if};
 use crate::report::ReportFlags;
 use encamp_model::JobPlanResponse;
@@ -210,8 +205,7 @@ impl JobPlan {
             Err(e) => return context.refuse(e, self.job.diagnostics),
         };
         self.warn(&plan.planned, context);
-        let code = self.answer(&plan, context);
-        context.end(code)
+        context.attempt(|context| self.answer(&plan, context))
     }
 
     /// Prints notes about the plan, remarks about the job, and the outcome of assumed changes.

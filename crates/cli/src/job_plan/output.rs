@@ -100,8 +100,7 @@ impl JobPlan {
         let planned = &plan.planned;
         plan::print(context.ui, &self.view_of(plan));
         if let Some(reviewed) = planned.reviewed.as_ref().filter(|_| self.placements) {
-            context.ui.output_markup("\n[bold]Placements[reset]");
-            context.ui.output(&plan_summary::placements(&reviewed.outcome, self.verbose));
+            context.ui.section("Placements", &plan_summary::placements(&reviewed.outcome, self.verbose));
         }
         if let Some(text) = planned.explanation.text() {
             context.ui.output_markup(&text);

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use super::JobPlan;
 use super::answer::{Explanation, Planned};
-use super::assume::Assumed;
 use crate::cluster::block_on;
 use crate::context::Environment;
 use crate::diagnostics::Refused;
@@ -34,21 +33,9 @@ impl JobPlan {
     pub(super) fn plan(&self, file: &JobFile, env: &Environment) -> Result<Planned, Refused> {
         if self.remote {
             let response = self.ask(&file.job, env)?;
-            return Ok(Planned {
-                effects: Effects { tally: Tally::of_response(&response, &file.job), ..Effects::default() },
-                response,
-                reviewed: None,
-                assumed: Assumed::default(),
-                remarks: remarks::of(file, None, env.now),
-                changed: None,
-                notes: Vec::new(),
-                disagreements: Vec::new(),
-                explanation: Explanation::None,
-                rollout: None,
-                heat: None,
-                taken_at: env.now,
-                now: env.now,
-            });
+            let effects = Effects { tally: Tally::of_response(&response, &file.job), ..Effects::default() };
+            let remarks = remarks::of(file, None, env.now);
+            return Ok(Planned { response, effects, remarks, taken_at: env.now, now: env.now, ..Planned::default() });
         }
         let id = file.job.id.clone().unwrap_or_default();
         let namespace = self.general.namespace_of(&file.job, env);

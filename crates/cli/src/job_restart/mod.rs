@@ -11,15 +11,9 @@ use std::collections::BTreeSet;
 use std::io::IsTerminal;
 use std::time::Duration;
 
-use super::command::Run;
-use super::command_meta::Meta;
-use super::connection::Connection;
-use super::context::Context;
 use super::flags::{InvalidFlag, parse_wait};
-use super::general::GeneralFlags;
 use super::lookup;
-use crate::completion::values::{CompleteWith, Objects};
-use crate::error::{CommandError, CommandResult, ErrorContext};
+use super::prelude::*;
 use encamp_model::{JobType, quoted};
 
 /// Restart or reschedule the allocations of a job

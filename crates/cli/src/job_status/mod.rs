@@ -9,16 +9,9 @@ pub(super) use one::allocation_table;
 
 use serde_json::{Value, json};
 
-use super::command::Run;
-use super::command_meta::Meta;
-use super::connection::Connection;
-use super::context::Context;
-use super::format::FormatFlags;
-use super::general::GeneralFlags;
 use super::lookup;
+use super::prelude::*;
 use super::render::objects;
-use crate::completion::values::{CompleteWith, Objects};
-use crate::error::{CommandResult, ErrorContext};
 use encamp_api::{ApiError, Query, path};
 use encamp_model::responses::JobListStub;
 

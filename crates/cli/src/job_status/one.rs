@@ -8,7 +8,7 @@ use crate::launch;
 use crate::render::allocations::{self, Listing, Row};
 use crate::render::metrics::metric_lines;
 use crate::render::styled::Styled;
-use crate::render::table::{Form, table};
+use crate::render::table::{Form, headed, pairs, table};
 use crate::render::ui::Ui;
 use crate::render::{deployments, evaluations, values};
 use encamp_api::Query;
@@ -28,8 +28,7 @@ pub(super) fn show(
 ) -> CommandResult<u8> {
     let client = &connection.client;
     let (job, _) = connection.wait(client.job_within(namespace, id)).context("Error querying job")?;
-    let periodic = job.periodic.is_some();
-    let parameterized = is_parameterized(&job);
+    let kind = Kind { periodic: job.periodic.is_some(), parameterized: is_parameterized(&job) };
     context.ui.output(&header(&job, connection));
     if command.short {
         return Ok(0);
@@ -38,20 +37,10 @@ pub(super) fn show(
         let read = connection.wait(client.job_summary(namespace, id));
         read.map(|(summary, _)| summary).context("Error querying job summary")
     };
-    let kind = Kind { periodic, parameterized };
-    if periodic && !parameterized {
-        print_summary(context.ui, &summary()?, kind);
-        return print_children(connection, namespace, id, kind, context);
-    }
-    if let Some(config) = job.parameterized_job.as_ref().filter(|_| parameterized) {
-        heading(context.ui, "Parameterized Job");
-        let keys = |list: &Option<Vec<String>>| list.as_deref().unwrap_or_default().join(", ");
-        let lines = [
-            format!("Payload|{}", config.payload),
-            format!("Required Metadata|{}", keys(&config.meta_required)),
-            format!("Optional Metadata|{}", keys(&config.meta_optional)),
-        ];
-        context.ui.output(&table(&lines, Form::KeyValue));
+    if kind.periodic || kind.parameterized {
+        if let Some(config) = job.parameterized_job.as_ref().filter(|_| kind.parameterized) {
+            print_parameters(context.ui, config);
+        }
         print_summary(context.ui, &summary()?, kind);
         return print_children(connection, namespace, id, kind, context);
     }
@@ -64,23 +53,32 @@ pub(super) fn show(
     let (latest, _) = latest.context("Error querying latest job deployment")?;
     print_summary(context.ui, &summary()?, kind);
     if command.evals || command.verbose {
-        heading(context.ui, "Evaluations");
-        context.ui.output(&evaluations::listed_below_job(&evals, command.verbose));
+        context.ui.section("Evaluations", &evaluations::listed_below_job(&evals, command.verbose));
     }
     print_failures(context.ui, &evals);
     let attempts = future::attempts(connection, &job, &allocs, command.verbose);
     if !attempts.is_empty() {
-        heading(context.ui, "Future Rescheduling Attempts");
-        context.ui.output(&attempts);
+        context.ui.section("Future Rescheduling Attempts", &attempts);
     }
     if let Some(latest) = latest {
-        heading(context.ui, "Latest Deployment");
+        context.ui.heading("Latest Deployment");
         context.ui.output_markup(&deployments::short_block(&latest, command.verbose));
     }
     print_actions(context.ui, &job);
-    heading(context.ui, "Allocations");
-    context.ui.output(&allocation_table(&job, &allocs, command.verbose, connection));
+    context.ui.section("Allocations", &allocation_table(&job, &allocs, command.verbose, connection));
     Ok(0)
+}
+
+/// What a job takes when it is dispatched.
+fn print_parameters(ui: &mut Ui<'_>, config: &api::ParameterizedJobConfig) {
+    ui.heading("Parameterized Job");
+    let keys = |list: &Option<Vec<String>>| list.as_deref().unwrap_or_default().join(", ");
+    let lines = [
+        ("Payload", config.payload.clone()),
+        ("Required Metadata", keys(&config.meta_required)),
+        ("Optional Metadata", keys(&config.meta_optional)),
+    ];
+    ui.output(&pairs(&lines));
 }
 
 /// The kind of a job that has child jobs.
@@ -93,10 +91,6 @@ struct Kind {
 /// Whether a job can be dispatched. A dispatched job keeps the `parameterized` block of its parent, but runs itself.
 fn is_parameterized(job: &api::Job) -> bool {
     job.parameterized_job.is_some() && !job.dispatched
-}
-
-fn heading(ui: &mut Ui<'_>, text: &str) {
-    ui.output_markup(&format!("\n[bold]{text}[reset]"));
 }
 
 fn header(job: &api::Job, connection: &Connection) -> String {
@@ -131,18 +125,17 @@ fn header(job: &api::Job, connection: &Connection) -> String {
 
 fn print_summary(ui: &mut Ui<'_>, summary: &JobSummary, kind: Kind) {
     if !kind.periodic && !kind.parameterized {
-        heading(ui, "Summary");
-        let mut lines = vec!["Task Group|Queued|Starting|Running|Failed|Complete|Lost|Unknown".to_string()];
-        lines.extend(summary.summary.iter().map(|(group, s)| {
+        ui.heading("Summary");
+        let rows = summary.summary.iter().map(|(group, s)| {
             let counts = [s.queued, s.starting, s.running, s.failed, s.complete, s.lost, s.unknown];
             format!("{group}|{}", counts.map(|n| n.to_string()).join("|"))
-        }));
-        ui.output(&table(&lines, Form::List));
+        });
+        ui.output(&table(&headed("Task Group|Queued|Starting|Running|Failed|Complete|Lost|Unknown", rows), Form::List));
     }
     let Some(children) = &summary.children else { return };
     let sum = children.pending.saturating_add(children.running).saturating_add(children.dead);
     if kind.periodic || kind.parameterized || sum > 0 {
-        heading(ui, if kind.parameterized { "Parameterized Job Summary" } else { "Children Job Summary" });
+        ui.heading(if kind.parameterized { "Parameterized Job Summary" } else { "Children Job Summary" });
         let counts = format!("{}|{}|{}", children.pending, children.running, children.dead);
         ui.output(&table(&["Pending|Running|Dead".to_string(), counts], Form::List));
     }
@@ -170,10 +163,8 @@ fn print_children(
         return Ok(0);
     }
     found.sort_by(|a, b| a.id.cmp(&b.id));
-    let mut lines = vec!["ID|Status".to_string()];
-    lines.extend(found.iter().filter(|c| c.parent_id == id).map(|c| format!("{}|{}", c.id, c.status)));
-    heading(context.ui, title);
-    context.ui.output(&table(&lines, Form::List));
+    let rows = found.iter().filter(|c| c.parent_id == id).map(|c| format!("{}|{}", c.id, c.status));
+    context.ui.section(title, &table(&headed("ID|Status", rows), Form::List));
     Ok(0)
 }
 
@@ -182,7 +173,7 @@ fn print_failures(ui: &mut Ui<'_>, newest_first: &[Evaluation]) {
     let waits = newest_first.iter().any(|e| e.status == EvalStatus::Blocked);
     // The metrics of the blocked evaluation itself are those of the evaluation that created it.
     let Some(failed) = newest_first.iter().find(|e| !e.failed_tg_allocs.is_empty()).filter(|_| waits) else { return };
-    heading(ui, "Placement Failure");
+    ui.heading("Placement Failure");
     let total = failed.failed_tg_allocs.len();
     for (i, (group, metric)) in failed.failed_tg_allocs.iter().enumerate().take(MOST_FAILURES) {
         let lines = metric_lines(metric, "  ", false, ui.colours_on());
@@ -207,8 +198,7 @@ fn print_actions(ui: &mut Ui<'_>, job: &api::Job) {
         }
     }
     if lines.len() > 1 {
-        heading(ui, "Actions");
-        ui.output(&table(&lines, Form::List));
+        ui.section("Actions", &table(&lines, Form::List));
     }
 }
 

@@ -6,7 +6,7 @@ use super::frame::Frame;
 use crate::connection::Connection;
 use crate::context::clock;
 use crate::render::allocations::{self, Listing};
-use crate::render::table::{Form, table};
+use crate::render::table::{Form, headed, table};
 use crate::render::ui::Ui;
 use encamp_api::ApiError;
 use encamp_model::{JobStatus, JobSummary, format_duration, quoted};
@@ -77,10 +77,9 @@ async fn look(connection: &Connection, what: &Watch<'_>) -> Result<(bool, bool, 
 }
 
 fn counts(summary: &JobSummary) -> String {
-    let mut lines = vec!["Task Group|Queued|Complete|Failed|Running|Starting|Lost|Unknown".to_string()];
-    lines.extend(summary.summary.iter().map(|(group, s)| {
+    let rows = summary.summary.iter().map(|(group, s)| {
         let counts = [s.queued, s.complete, s.failed, s.running, s.starting, s.lost, s.unknown];
         format!("{group}|{}", counts.map(|n| n.to_string()).join("|"))
-    }));
-    table(&lines, Form::List)
+    });
+    table(&headed("Task Group|Queued|Complete|Failed|Running|Starting|Lost|Unknown", rows), Form::List)
 }

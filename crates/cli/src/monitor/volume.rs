@@ -2,19 +2,17 @@
 
 use std::time::Duration;
 
-use serde_json::Value;
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::Lines;
 use super::frame::Frame;
 use crate::connection::Connection;
-use crate::data::text;
 use crate::error::{CommandResult, ErrorContext};
 use crate::render::ui::Ui;
 use crate::render::values;
 use crate::volume::status::host_block;
 use encamp_api::{ApiError, Client, Meta, Query};
-use encamp_model::{HostVolumeState, quoted};
+use encamp_model::{HostVolume, HostVolumeState, quoted};
 
 /// The time between frames on a terminal.
 const FRAME: Duration = Duration::from_millis(100);
@@ -23,9 +21,8 @@ const FRAME: Duration = Duration::from_millis(100);
 ///
 /// # Errors
 /// The volume can't be read, or is gone.
-pub fn watch(connection: &Connection, ui: &mut Ui<'_>, volume: &Value, verbose: bool) -> CommandResult<u8> {
-    let id = text(volume, "ID");
-    let shown = quoted(values::id(id, verbose));
+pub fn watch(connection: &Connection, ui: &mut Ui<'_>, volume: &HostVolume, verbose: bool) -> CommandResult<u8> {
+    let shown = quoted(values::id(&volume.id, verbose));
     let mut frame = Frame::of_terminal(ui);
     let mut lines = Lines::marked(ui, connection.zone.clone());
     if frame.is_none() {
@@ -42,7 +39,7 @@ pub fn watch(connection: &Connection, ui: &mut Ui<'_>, volume: &Value, verbose: 
         }));
         let (now, meta) = seen.context("Error querying host volume")?;
         index = Some(meta.index);
-        if HostVolumeState::from(text(&now, "State")) != HostVolumeState::Ready {
+        if now.state != HostVolumeState::Ready {
             continue;
         }
         match &mut frame {
@@ -51,16 +48,16 @@ pub fn watch(connection: &Connection, ui: &mut Ui<'_>, volume: &Value, verbose: 
                 frame.end(lines.ui, "✓", &format!("Host volume {shown} ready"), &body);
             }
             // The reference shortens the name as it does IDs.
-            None => lines.info(&format!("Volume {} ready", quoted(values::id(text(&now, "Name"), verbose)))),
+            None => lines.info(&format!("Volume {} ready", quoted(values::id(&now.name, verbose)))),
         }
         return Ok(0);
     }
 }
 
 /// The volume once it is newer than the index.
-async fn look(client: &Client, volume: &Value, index: Option<u64>) -> Result<(Value, Meta), ApiError> {
-    let query = Query { index, ..Query::in_namespace(text(volume, "Namespace")) };
-    client.get(&encamp_api::path("/v1/volume/host/", text(volume, "ID"), ""), &query).await
+async fn look(client: &Client, volume: &HostVolume, index: Option<u64>) -> Result<(HostVolume, Meta), ApiError> {
+    let query = Query { index, ..Query::in_namespace(&volume.namespace) };
+    client.get(&encamp_api::path("/v1/volume/host/", &volume.id, ""), &query).await
 }
 
 /// Waits for a read, and draws at regular intervals until it ends.

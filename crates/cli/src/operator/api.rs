@@ -5,13 +5,7 @@ use std::io::Read;
 
 use rustix::fs::FileType;
 
-use crate::command::Run;
-use crate::command_meta::{FlagErrorNote, Meta};
-use crate::completion::values::CompleteWith;
-use crate::connection::Connection;
-use crate::context::Context;
-use crate::error::{CommandError, CommandResult, ErrorContext};
-use crate::general::GeneralFlags;
+use crate::prelude::*;
 use encamp_api::Query;
 use encamp_api::stream::RawRequest;
 

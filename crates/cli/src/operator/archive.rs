@@ -9,14 +9,10 @@ use std::path::Path;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::command::Run;
-use crate::command_meta::{FlagErrorNote, Meta};
-use crate::context::Context;
-use crate::error::{CommandError, CommandResult, ErrorContext};
-use crate::general::LocalFlags;
 use crate::job_file::cause;
-use crate::render::json as print;
-use crate::render::table::{Form, table};
+use crate::prelude::*;
+use crate::render::table::{Form, headed, pairs, table};
+use crate::render::ui::Ui;
 use crate::render::values::bytes;
 use encamp_model::{SECOND, with_secrets};
 use encamp_server::storage::persist;
@@ -29,6 +25,16 @@ struct Amount {
     count: u64,
     name: String,
     sum: u64,
+}
+
+/// The description of an archive, with its peers.
+#[derive(Serialize)]
+#[serde(rename_all = "PascalCase")]
+struct Described<'a> {
+    #[serde(flatten)]
+    meta: &'a ArchiveMeta,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    peers: &'a str,
 }
 
 /// Opens an archive.
@@ -98,40 +104,36 @@ impl Run for ArchiveInspect {
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let name = &self.name;
-        let (meta, list) = match amounts(&context.env.directory.join(name), name) {
-            Ok(found) => found,
-            Err(e) => return context.report(&e),
-        };
-        if self.json {
-            let mut whole = json!({ "Meta": meta, "Stats": list });
-            if let (Some(members), false) = (whole["Meta"].as_object_mut(), meta.peers.is_empty()) {
-                members.insert("Peers".into(), meta.peers.clone().into());
+        context.attempt(|context| {
+            let (meta, list) = amounts(&context.env.directory.join(name), name)?;
+            if self.json {
+                let described = Described { meta: &meta, peers: &meta.peers };
+                // Objects of serde_json values are sorted.
+                context.print_json(&json!({ "Meta": described, "Stats": list }))?;
+            } else {
+                print(&meta, &list, context.ui);
             }
-            return match print::sorted(&whole) {
-                Ok(text) => {
-                    context.ui.output(&text);
-                    0
-                }
-                Err(e) => context.failure(&e.to_string()),
-            };
-        }
-        let total = |of: fn(&Amount) -> u64| list.iter().map(of).sum::<u64>();
-        let about = [
-            format!("Created|{}", created(&meta)),
-            format!("ID|{}", meta.id),
-            format!("Size|{}", bytes(u64::try_from(meta.size).unwrap_or(0))),
-            format!("Index|{}", meta.index),
-            format!("Term|{}", meta.term),
-            format!("Version|{}", meta.version),
-        ];
-        context.ui.output(&format!("{}\n", table(&about, Form::KeyValue)));
-        let mut lines = vec!["Type|Count|Size".to_string()];
-        lines.extend(list.iter().map(|a| format!("{}|{}|{}", a.name, a.count, bytes(a.sum))));
-        lines.push(" | | ".into());
-        lines.push(format!("Total|{}|{}", total(|a| a.count), bytes(total(|a| a.sum))));
-        context.ui.output(&table(&lines, Form::Spaced));
-        0
+            Ok(0)
+        })
     }
+}
+
+/// Prints the description of an archive, and how much of each type it holds.
+fn print(meta: &ArchiveMeta, list: &[Amount], ui: &mut Ui<'_>) {
+    let total = |of: fn(&Amount) -> u64| list.iter().map(of).sum::<u64>();
+    let about = [
+        ("Created", created(meta)),
+        ("ID", meta.id.clone()),
+        ("Size", bytes(u64::try_from(meta.size).unwrap_or(0))),
+        ("Index", meta.index.to_string()),
+        ("Term", meta.term.to_string()),
+        ("Version", meta.version.to_string()),
+    ];
+    ui.output(&format!("{}\n", pairs(&about)));
+    let mut lines = headed("Type|Count|Size", list.iter().map(|a| format!("{}|{}|{}", a.name, a.count, bytes(a.sum))));
+    lines.push(" | | ".into());
+    lines.push(format!("Total|{}|{}", total(|a| a.count), bytes(total(|a| a.sum))));
+    ui.output(&table(&lines, Form::Spaced));
 }
 
 /// When an archive was taken, in whole seconds; empty if it does not say.
@@ -163,13 +165,7 @@ impl Run for ArchiveState {
     ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        match state(&context.env.directory.join(&self.name), &self.name) {
-            Ok(text) => {
-                context.ui.output(&text);
-                0
-            }
-            Err(e) => context.report(&e),
-        }
+        context.print(state(&context.env.directory.join(&self.name), &self.name))
     }
 }
 

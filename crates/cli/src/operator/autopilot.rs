@@ -1,67 +1,42 @@
 //! `operator autopilot`: configuration and health of the servers (`docs/spec/cli.md §14`).
 
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
-use super::compact;
-use crate::command::Run;
-use crate::command_meta::{FlagErrorNote, Meta, Surplus};
-use crate::connection::Connection;
-use crate::context::Context;
-use crate::data::{self, list, text};
-use crate::error::{CommandResult, ErrorContext};
+use crate::data::typed;
 use crate::flags::{InvalidFlag, parse_int};
-use crate::format::FormatFlags;
-use crate::general::GeneralFlags;
-use crate::render::table::{Form, table};
+use crate::prelude::*;
+use crate::render::table::{self, Columns};
 use crate::tristate::Tristate;
 use encamp_api::stream::RawRequest;
 use encamp_api::{ApiError, Query};
 use encamp_model::duration::parse_duration;
 use encamp_model::format_duration;
+use encamp_model::json::null_is_default;
 
-/// The settings, in order of display.
-const SETTINGS: [&str; 8] = [
-    "CleanupDeadServers",
-    "LastContactThreshold",
-    "MaxTrailingLogs",
-    "MinQuorum",
-    "ServerStabilizationTime",
-    "EnableRedundancyZones",
-    "DisableUpgradeMigration",
-    "EnableCustomUpgrades",
-];
-/// The members of the configuration as JSON on one line.
-const COMPACT: [&str; 10] = [
-    "LastContactThreshold",
-    "ServerStabilizationTime",
-    "CleanupDeadServers",
-    "MaxTrailingLogs",
-    "MinQuorum",
-    "EnableRedundancyZones",
-    "DisableUpgradeMigration",
-    "EnableCustomUpgrades",
-    "CreateIndex",
-    "ModifyIndex",
-];
-/// The health of a server as JSON on one line.
-const HEALTH: [&str; 12] = [
-    "LastContact",
-    "ID",
-    "Name",
-    "Address",
-    "SerfStatus",
-    "Version",
-    "Leader",
-    "LastTerm",
-    "LastIndex",
-    "Healthy",
-    "Voter",
-    "StableSince",
-];
+/// The configuration. As JSON on one line, its members have this order.
+#[null_is_default]
+#[derive(Clone, Default, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+struct Configuration {
+    last_contact_threshold: String,
+    server_stabilization_time: String,
+    cleanup_dead_servers: bool,
+    max_trailing_logs: i64,
+    min_quorum: i64,
+    enable_redundancy_zones: bool,
+    disable_upgrade_migration: bool,
+    enable_custom_upgrades: bool,
+    create_index: u64,
+    modify_index: u64,
+    /// Members that only other servers know: a change leaves them as they are.
+    #[serde(flatten)]
+    other: Map<String, Value>,
+}
 
-fn read(c: &Connection) -> CommandResult<Value> {
+fn read(c: &Connection) -> CommandResult<Configuration> {
     let read = c.wait(c.client.autopilot_configuration());
-    Ok(read.context("Error querying Autopilot configuration")?.0)
+    typed(&read.context("Error querying Autopilot configuration")?.0)
 }
 
 /// Display the current Autopilot configuration
@@ -91,18 +66,29 @@ impl Run for AutopilotGetConfig {
                 if !self.format.json {
                     return self.format.print(context.ui, &config, "*api.AutopilotConfiguration");
                 }
-                context.ui.output(&compact(&config, &COMPACT));
+                let known = Configuration { other: Map::new(), ..config };
+                context.ui.output(&serde_json::to_string(&known).context("Error formatting the data")?);
                 return Ok(0);
             }
-            let lines = SETTINGS.map(|name| match config.get(name) {
-                Some(Value::String(text)) => format!("{name} = {text}"),
-                Some(value) => format!("{name} = {value}"),
-                None => format!("{name} = "),
-            });
-            context.ui.output(&lines.join("\n"));
+            context.ui.output(&settings(&config));
             Ok(0)
         })
     }
+}
+
+/// The settings, one per line.
+fn settings(config: &Configuration) -> String {
+    let lines = [
+        format!("CleanupDeadServers = {}", config.cleanup_dead_servers),
+        format!("LastContactThreshold = {}", config.last_contact_threshold),
+        format!("MaxTrailingLogs = {}", config.max_trailing_logs),
+        format!("MinQuorum = {}", config.min_quorum),
+        format!("ServerStabilizationTime = {}", config.server_stabilization_time),
+        format!("EnableRedundancyZones = {}", config.enable_redundancy_zones),
+        format!("DisableUpgradeMigration = {}", config.disable_upgrade_migration),
+        format!("EnableCustomUpgrades = {}", config.enable_custom_upgrades),
+    ];
+    lines.join("\n")
 }
 
 /// Modify the current Autopilot configuration
@@ -154,17 +140,14 @@ impl Run for AutopilotSetConfig {
         ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let changes = match self.changes() {
-            Ok(changes) => changes,
+        let switches = match self.switches() {
+            Ok(switches) => switches,
             Err(e) => return context.flag_error(&e.to_string()),
         };
         context.connected(&self.general, |c, context| {
             let mut config = read(c)?;
-            let index = config.get("ModifyIndex").and_then(Value::as_u64).unwrap_or(0);
-            for (name, value) in changes {
-                config[name] = value;
-            }
-            let done = c.wait(c.client.set_autopilot_configuration(&config, index));
+            self.merge(switches, &mut config);
+            let done = c.wait(c.client.set_autopilot_configuration(&config, config.modify_index));
             let (written, _) = done.context("Error setting Autopilot configuration")?;
             if !written {
                 context.ui.output("Configuration could not be atomically updated, please try again");
@@ -177,28 +160,63 @@ impl Run for AutopilotSetConfig {
 }
 
 impl AutopilotSetConfig {
-    /// The settings that the flags change.
-    fn changes(&self) -> Result<Vec<(&'static str, Value)>, InvalidFlag> {
-        let mut changes = Vec::new();
-        for (name, flag, value) in [
-            ("CleanupDeadServers", "cleanup-dead-servers", &self.cleanup_dead_servers),
-            ("EnableRedundancyZones", "enable-redundancy-zones", &self.enable_redundancy_zones),
-            ("DisableUpgradeMigration", "disable-upgrade-migration", &self.disable_upgrade_migration),
-            ("EnableCustomUpgrades", "enable-custom-upgrades", &self.enable_custom_upgrades),
-        ] {
-            changes.extend(Tristate::read(flag, value)?.given().map(|value| (name, json!(value))));
-        }
-        for (name, value) in [("MaxTrailingLogs", self.max_trailing_logs), ("MinQuorum", self.min_quorum)] {
-            changes.extend(value.map(|value| (name, json!(value))));
-        }
-        for (name, value) in [
-            ("LastContactThreshold", self.last_contact_threshold),
-            ("ServerStabilizationTime", self.server_stabilization_time),
-        ] {
-            changes.extend(value.map(|value| (name, json!(format_duration(value)))));
-        }
-        Ok(changes)
+    /// The flags for settings that are true or false, in the order of the struct.
+    fn switches(&self) -> Result<[Tristate; 4], InvalidFlag> {
+        Ok([
+            Tristate::read("cleanup-dead-servers", &self.cleanup_dead_servers)?,
+            Tristate::read("enable-redundancy-zones", &self.enable_redundancy_zones)?,
+            Tristate::read("disable-upgrade-migration", &self.disable_upgrade_migration)?,
+            Tristate::read("enable-custom-upgrades", &self.enable_custom_upgrades)?,
+        ])
     }
+
+    /// Changes the settings that have a flag.
+    fn merge(&self, [cleanup, zones, migration, upgrades]: [Tristate; 4], config: &mut Configuration) {
+        cleanup.merge(&mut config.cleanup_dead_servers);
+        zones.merge(&mut config.enable_redundancy_zones);
+        migration.merge(&mut config.disable_upgrade_migration);
+        upgrades.merge(&mut config.enable_custom_upgrades);
+        config.max_trailing_logs = self.max_trailing_logs.unwrap_or(config.max_trailing_logs);
+        config.min_quorum = self.min_quorum.unwrap_or(config.min_quorum);
+        if let Some(threshold) = self.last_contact_threshold {
+            config.last_contact_threshold = format_duration(threshold);
+        }
+        if let Some(time) = self.server_stabilization_time {
+            config.server_stabilization_time = format_duration(time);
+        }
+    }
+}
+
+/// The health of the cluster. As JSON on one line, its members have this order.
+#[null_is_default]
+#[derive(Default, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+struct Health {
+    healthy: bool,
+    failure_tolerance: i64,
+    servers: Vec<ServerHealth>,
+    leader: String,
+    voters: Option<Vec<String>>,
+}
+
+/// The health of a server. As JSON on one line, its members have this order.
+#[null_is_default]
+#[derive(Default, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+struct ServerHealth {
+    last_contact: String,
+    #[serde(rename = "ID")]
+    id: String,
+    name: String,
+    address: String,
+    serf_status: String,
+    version: String,
+    leader: bool,
+    last_term: u64,
+    last_index: u64,
+    healthy: bool,
+    voter: bool,
+    stable_since: String,
 }
 
 /// Display the current Autopilot health
@@ -214,7 +232,7 @@ pub struct AutopilotHealth {
 }
 
 /// The health of the servers. An unhealthy cluster responds with status 429.
-fn health(c: &Connection) -> Result<Value, ApiError> {
+fn health(c: &Connection) -> Result<Health, ApiError> {
     c.wait(async {
         let request = RawRequest {
             path: "/v1/operator/autopilot/health".into(),
@@ -227,7 +245,7 @@ fn health(c: &Connection) -> Result<Value, ApiError> {
             bytes.extend_from_slice(&more);
         }
         match (stream.status(), serde_json::from_slice(&bytes)) {
-            (200 | 429, Ok(value)) => Ok(value),
+            (200 | 429, Ok(health)) => Ok(health),
             (status, _) => Err(ApiError::Status { status, body: String::from_utf8_lossy(&bytes).into_owned() }),
         }
     })
@@ -245,51 +263,44 @@ impl Run for AutopilotHealth {
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         context.connected(&self.general, |c, context| {
             let health = health(c).context("Error querying Autopilot health")?;
-            let text = if self.json { json_line(&health) } else { block(&health) };
+            let text = match self.json {
+                true => serde_json::to_string(&health).context("Error formatting the data")?,
+                false => block(&health),
+            };
             context.ui.output(&text);
             Ok(0)
         })
     }
 }
 
-fn json_line(health: &Value) -> String {
-    let servers: Vec<String> = list(health, "Servers").iter().map(|server| compact(server, &HEALTH)).collect();
-    let member = |name: &str| health.get(name).cloned().unwrap_or_default();
-    format!(
-        "{{\"Healthy\":{},\"FailureTolerance\":{},\"Servers\":[{}],\"Leader\":{},\"Voters\":{}}}",
-        member("Healthy"),
-        member("FailureTolerance"),
-        servers.join(","),
-        member("Leader"),
-        member("Voters")
-    )
-}
-
-fn block(health: &Value) -> String {
-    let voters: String =
-        list(health, "Voters").iter().filter_map(Value::as_str).map(|id| format!("\t{id}\n")).collect();
-    let mut lines = vec![
-        "ID|Name|Address|SerfStatus|Version|Leader|Voter|Healthy|LastContact|LastTerm|LastIndex|StableSince"
-            .to_string(),
+fn block(health: &Health) -> String {
+    let voters: String = health.voters.iter().flatten().map(|id| format!("\t{id}\n")).collect();
+    let columns: &Columns<'_, ServerHealth> = &[
+        ("ID", &|s| s.id.clone()),
+        ("Name", &|s| s.name.clone()),
+        ("Address", &|s| s.address.clone()),
+        ("SerfStatus", &|s| s.serf_status.clone()),
+        ("Version", &|s| s.version.clone()),
+        ("Leader", &|s| s.leader.to_string()),
+        ("Voter", &|s| s.voter.to_string()),
+        ("Healthy", &|s| s.healthy.to_string()),
+        ("LastContact", &|s| s.last_contact.clone()),
+        ("LastTerm", &|s| s.last_term.to_string()),
+        ("LastIndex", &|s| s.last_index.to_string()),
+        ("StableSince", &|s| s.stable_since.replace('T', " ").replace('Z', " +0000 UTC")),
     ];
-    lines.extend(list(health, "Servers").iter().map(|s| {
-        let texts = ["ID", "Name", "Address", "SerfStatus", "Version"].map(|name| text(s, name).to_string());
-        let truths = ["Leader", "Voter", "Healthy"].map(|name| data::flag(s, name).to_string());
-        let numbers = ["LastTerm", "LastIndex"].map(|name| data::number(s, name).to_string());
-        let since = text(s, "StableSince").replace('T', " ").replace('Z', " +0000 UTC");
-        [texts.join("|"), truths.join("|"), text(s, "LastContact").into(), numbers.join("|"), since].join("|")
-    }));
+    let Health { healthy, failure_tolerance, leader, .. } = health;
+    let servers = table::columns(&health.servers, columns);
     format!(
-        "Healthy: {}\nFailureTolerance: {}\nLeader: {}\nVoters:  \n{voters}Servers: \n{}\n",
-        data::flag(health, "Healthy"),
-        data::number(health, "FailureTolerance"),
-        text(health, "Leader"),
-        table(&lines, Form::List)
+        "Healthy: {healthy}\nFailureTolerance: {failure_tolerance}\nLeader: {leader}\nVoters:  \n{voters}Servers: \n\
+         {servers}\n"
     )
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -300,16 +311,15 @@ mod tests {
                 "Voter": true, "Healthy": true, "LastContact": "0s", "LastTerm": 2, "LastIndex": 5,
                 "StableSince": "2026-11-21T05:33:33Z"}],
         });
+        let health: Health = serde_json::from_value(health).expect("the health");
         let text = block(&health);
         assert!(
             text.starts_with("Healthy: true\nFailureTolerance: 0\nLeader: a\nVoters:  \n\ta\nServers: \nID  Name"),
             "{text}"
         );
         assert!(text.ends_with("2026-11-21 05:33:33 +0000 UTC\n"), "{text}");
-        assert!(
-            json_line(&health).starts_with(
-                "{\"Healthy\":true,\"FailureTolerance\":0,\"Servers\":[{\"LastContact\":\"0s\",\"ID\":\"a\""
-            )
-        );
+        let line = serde_json::to_string(&health).expect("JSON");
+        let start = r#"{"Healthy":true,"FailureTolerance":0,"Servers":[{"LastContact":"0s","ID":"a""#;
+        assert!(line.starts_with(start), "{line}");
     }
 }

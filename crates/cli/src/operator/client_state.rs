@@ -4,10 +4,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-use crate::command::Run;
-use crate::command_meta::Meta;
-use crate::context::Context;
-use crate::error::{CommandError, CommandResult, ErrorContext};
+use crate::prelude::*;
 use encamp_client::store::Store;
 
 /// Print the stored state of a stopped node
@@ -28,13 +25,7 @@ impl Run for ClientState {
     ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        match state(&context.env.directory.join(&self.directory), &self.directory) {
-            Ok(text) => {
-                context.ui.output(&text);
-                0
-            }
-            Err(e) => context.report(&e),
-        }
+        context.print(state(&context.env.directory.join(&self.directory), &self.directory))
     }
 }
 

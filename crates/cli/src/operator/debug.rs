@@ -10,21 +10,16 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use futures_util::future::{join, join_all};
 use serde::Serialize;
-use serde_json::Value;
 use tokio::time::Instant;
 
-use crate::command::Run;
-use crate::command_meta::{FormerName, Meta};
-use crate::completion::values::{CompleteWith, Objects};
-use crate::connection::Connection;
-use crate::context::Context;
-use crate::error::{CommandError, CommandResult, ErrorContext};
 use crate::flags::parse_int;
-use crate::general::GeneralFlags;
+use crate::prelude::*;
 use crate::render::table::{Form, table};
 use encamp_api::stream::Event;
+use encamp_api::types::AgentMembers;
 use encamp_api::{ApiError, Client, Query};
 use encamp_model::duration::parse_duration;
+use encamp_model::responses::NodeListStub;
 use encamp_model::{SECOND, format_duration};
 use encamp_snapshot::replace::{make_private, replace};
 
@@ -187,18 +182,17 @@ struct Cluster {
 impl Cluster {
     fn find(flags: &Debug, c: &Connection) -> CommandResult<Cluster> {
         let query = flags.query();
-        let (members, _) = c
-            .wait(c.client.get::<Value>("/v1/agent/members", &query))
-            .context("Failed to retrieve server list; err")?;
-        let names = members["Members"].as_array().into_iter().flatten().filter_map(|m| m["Name"].as_str());
-        let all: Vec<String> = names.map(str::to_string).collect();
+        let members = c.wait(c.client.get::<AgentMembers>("/v1/agent/members", &query));
+        let (AgentMembers { members }, _) = members.context("Failed to retrieve server list; err")?;
+        let all: Vec<String> = members.into_iter().map(|member| member.name).collect();
         let servers = match flags.server_id.as_str() {
             "all" | "*" | "" => all.clone(),
             list => list.split(',').map(|name| name.trim().to_string()).collect(),
         };
-        let (nodes, _) = c.wait(c.client.list::<Value>("/v1/nodes", &query)).context("Error querying node info")?;
-        let of_class = |n: &&Value| flags.node_class.is_empty() || n["NodeClass"] == flags.node_class.as_str();
-        let ids = nodes.iter().filter(of_class).filter_map(|n| n["ID"].as_str());
+        let (nodes, _) =
+            c.wait(c.client.list::<NodeListStub>("/v1/nodes", &query)).context("Error querying node info")?;
+        let of_class = |n: &&NodeListStub| flags.node_class.is_empty() || n.node_class == flags.node_class;
+        let ids = nodes.iter().filter(of_class).map(|n| n.id.as_str());
         let wanted: Vec<&str> = flags.node_id.split(',').map(str::trim).collect();
         let all_named = wanted.iter().any(|w| matches!(*w, "all" | "*" | ""));
         let chosen = ids.filter(|id| all_named || wanted.iter().any(|w| id.starts_with(w)));

@@ -3,11 +3,7 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-use crate::command::Run;
-use crate::command_meta::Meta;
-use crate::context::Context;
-use crate::error::{CommandError, CommandResult, ErrorContext};
-use crate::general::GeneralFlags;
+use crate::prelude::*;
 use crate::render::table::{Form, table};
 use crate::spec_file;
 use encamp_api::types::GossipKeys;

@@ -1,10 +1,6 @@
 //! `operator root keyring`: the keys that encrypt variables and sign identities (`docs/spec/cli.md §14`).
 
-use crate::command::Run;
-use crate::command_meta::Meta;
-use crate::context::Context;
-use crate::error::{CommandError, ErrorContext};
-use crate::general::GeneralFlags;
+use crate::prelude::*;
 use crate::render::table::{self, Columns};
 use crate::render::values;
 use encamp_model::duration::parse_duration;

@@ -2,13 +2,7 @@
 
 use serde_json::Value;
 
-use crate::command::Run;
-use crate::command_meta::{FlagErrorNote, Meta};
-use crate::completion::values::CompleteWith;
-use crate::context::Context;
-use crate::error::ErrorContext;
-use crate::format::FormatFlags;
-use crate::general::GeneralFlags;
+use crate::prelude::*;
 use encamp_api::Query;
 
 /// Retrieve the metrics of the contacted agent

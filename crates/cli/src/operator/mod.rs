@@ -20,11 +20,3 @@ pub mod raft_files;
 pub mod redact;
 pub mod scheduler;
 pub mod snapshot;
-
-use serde_json::Value;
-
-/// Members of an object as JSON on one line, in this order.
-fn compact(value: &Value, order: &[&str]) -> String {
-    let members = order.iter().map(|name| format!("\"{name}\":{}", value.get(*name).unwrap_or(&Value::Null)));
-    format!("{{{}}}", members.collect::<Vec<_>>().join(","))
-}

@@ -1,11 +1,7 @@
 //! `operator raft`: the Raft peers (`docs/spec/cli.md §14`).
 
-use crate::command::Run;
-use crate::command_meta::{FlagErrorNote, Meta, Surplus};
-use crate::context::Context;
-use crate::error::ErrorContext;
-use crate::general::GeneralFlags;
-use crate::render::table::{Form, table};
+use crate::prelude::*;
+use crate::render::table::{Form, headed, table};
 use encamp_model::quoted;
 
 /// Display the current Raft peer configuration
@@ -34,12 +30,11 @@ impl Run for RaftListPeers {
             let read = c.wait(c.client.raft_configuration(self.stale));
             let (mut config, _) = read.context("Failed to retrieve raft configuration")?;
             config.servers.sort_by(|a, b| (&a.node, &a.id).cmp(&(&b.node, &b.id)));
-            let mut lines = vec!["Node|ID|Address|State|Voter|RaftProtocol".to_string()];
-            lines.extend(config.servers.iter().map(|s| {
+            let rows = config.servers.iter().map(|s| {
                 let state = if s.leader { "leader" } else { "follower" };
                 format!("{}|{}|{}|{state}|{}|{}", s.node, s.id, s.address, s.voter, s.raft_protocol)
-            }));
-            context.ui.output(&table(&lines, Form::Spaced));
+            });
+            context.ui.output(&table(&headed("Node|ID|Address|State|Voter|RaftProtocol", rows), Form::Spaced));
             Ok(0)
         })
     }

@@ -5,11 +5,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::command::Run;
-use crate::command_meta::{FlagErrorNote, Meta};
-use crate::context::Context;
-use crate::error::{CommandError, CommandResult, ErrorContext};
-use crate::general::LocalFlags;
+use crate::prelude::*;
 use encamp_model::{quoted, with_secrets};
 use encamp_raft::{StoreError, Stored, StoredEntry, StoredLog};
 use encamp_server::storage::offline::{log_directory, replay};
@@ -48,15 +44,10 @@ impl Run for RaftInfo {
     ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        match open(&context.env.directory, &self.directory) {
-            Ok(log) => {
-                let (length, first, last) = (log.len(), log.first(), log.last());
-                context.ui.output(&format!("path:        {}", log.dir().display()));
-                context.ui.output(&format!("length:      {length}\nfirst index: {first}\nlast index:  {last}"));
-                0
-            }
-            Err(e) => context.report(&e),
-        }
+        context.print(open(&context.env.directory, &self.directory).map(|log| {
+            let (path, length, first, last) = (log.dir().display(), log.len(), log.first(), log.last());
+            format!("path:        {path}\nlength:      {length}\nfirst index: {first}\nlast index:  {last}")
+        }))
     }
 }
 
@@ -83,8 +74,10 @@ impl Run for RaftLogs {
     ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let printed = open(&context.env.directory, &self.directory).and_then(|log| self.print(&log, context));
-        context.end(printed.map(|()| 0))
+        context.attempt(|context| {
+            self.print(&open(&context.env.directory, &self.directory)?, context)?;
+            Ok(0)
+        })
     }
 }
 
@@ -156,14 +149,7 @@ impl Run for RaftState {
         ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let state = open(&context.env.directory, &self.directory).and_then(|log| state(&log, self.last_index));
-        match state {
-            Ok(text) => {
-                context.ui.output(&text);
-                0
-            }
-            Err(e) => context.report(&e),
-        }
+        context.print(open(&context.env.directory, &self.directory).and_then(|log| state(&log, self.last_index)))
     }
 }
 

@@ -4,17 +4,13 @@
 use std::fs::File;
 use std::io::{self, Read, Write};
 
+use crate::prelude::*;
 use encamp_host::ids;
 use encamp_model::SECOND;
 use encamp_server::storage::persist;
 use encamp_snapshot::archive::{self, Undecoded};
 use encamp_snapshot::replace::replace;
 
-use crate::command::Run;
-use crate::command_meta::{FlagErrorNote, Meta};
-use crate::completion::values::CompleteWith;
-use crate::context::Context;
-use crate::error::{CommandError, CommandResult, ErrorContext};
 use crate::job_file::cause;
 
 /// Remove the secrets from an archive of the servers' state
@@ -34,18 +30,21 @@ pub struct ArchiveRedact {
 }
 
 impl Run for ArchiveRedact {
-    const META: Meta = Meta::new("operator snapshot redact").flag_error_note(FlagErrorNote::Args).examples(&[("Remove the secrets from a copy of an archive", "cp backup.snap support.snap &&\n    encamp operator snapshot redact support.snap"),
-("Do it and show what the copy contains", "cp backup.snap copy.snap && encamp operator snapshot redact copy.snap &&\n    encamp operator snapshot inspect copy.snap"),
-]);
+    const META: Meta = Meta::new("operator snapshot redact").flag_error_note(FlagErrorNote::Args).examples(&[
+        (
+            "Remove the secrets from a copy of an archive",
+            "cp backup.snap support.snap &&\n    encamp operator snapshot redact support.snap",
+        ),
+        (
+            "Do it and show what the copy contains",
+            "cp backup.snap copy.snap && encamp operator snapshot redact copy.snap &&\n    encamp operator snapshot \
+             inspect copy.snap",
+        ),
+    ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        match redact_file(&self.name, context) {
-            Ok(()) => {
-                context.ui.output("Snapshot redacted");
-                0
-            }
-            Err(e) => context.report(&e),
-        }
+        let redacted = redact_file(&self.name, context);
+        context.print(redacted.map(|()| "Snapshot redacted".to_string()))
     }
 }
 

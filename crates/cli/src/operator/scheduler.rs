@@ -1,19 +1,15 @@
 //! `operator scheduler get-config`, `operator scheduler set-config` (`docs/spec/cli.md §14`).
 
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
 
-use crate::command::Run;
-use crate::command_meta::{Meta, Surplus};
-use crate::completion::values::{CompleteWith, texts};
-use crate::connection::Connection;
-use crate::context::Context;
-use crate::data;
-use crate::error::{CommandError, CommandResult, ErrorContext};
+use crate::completion::values::texts;
+use crate::data::typed;
 use crate::flags::{InvalidFlag, parse_int};
-use crate::format::FormatFlags;
-use crate::general::GeneralFlags;
+use crate::prelude::*;
 use crate::render::table::pairs;
 use crate::tristate::Tristate;
+use encamp_api::Received;
+use encamp_model::json::null_is_default;
 use encamp_model::{SchedulerAlgorithm, SchedulerConfiguration, quoted};
 
 /// Display the current scheduler configuration
@@ -27,14 +23,28 @@ pub struct SchedulerGetConfig {
     pub(crate) general: GeneralFlags,
 }
 
+/// The response of the server.
+#[null_is_default]
+#[derive(Default, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+struct Answer {
+    known_leader: bool,
+    last_contact: i64,
+    /// Clients print zeros.
+    #[serde(skip_deserializing)]
+    last_index: u64,
+    next_token: String,
+    #[serde(skip_deserializing)]
+    request_time: u64,
+    scheduler_config: Option<Received<SchedulerConfiguration>>,
+}
+
 /// The response of the server and the configuration in it.
-fn read(c: &Connection) -> CommandResult<(Value, SchedulerConfiguration)> {
+fn read(c: &Connection) -> CommandResult<(Answer, SchedulerConfiguration)> {
     let read = c.wait(c.client.scheduler_configuration_value());
     let (answer, _) = read.context("Error querying for scheduler configuration")?;
-    let config = match answer.get("SchedulerConfig") {
-        None | Some(Value::Null) => SchedulerConfiguration::default(),
-        Some(config) => data::typed(config)?,
-    };
+    let answer: Answer = typed(&answer)?;
+    let config = answer.scheduler_config.as_deref().cloned().unwrap_or_default();
     Ok((answer, config))
 }
 
@@ -52,15 +62,7 @@ impl Run for SchedulerGetConfig {
         context.connected(&self.general, |c, context| {
             let (answer, config) = read(c)?;
             if self.format.wanted()? {
-                let shown = json!({
-                    "KnownLeader": data::flag(&answer, "KnownLeader"),
-                    "LastContact": data::number(&answer, "LastContact"),
-                    "LastIndex": 0,
-                    "NextToken": data::text(&answer, "NextToken"),
-                    "RequestTime": 0,
-                    "SchedulerConfig": answer.get("SchedulerConfig"),
-                });
-                return self.format.print(context.ui, &shown, "*api.SchedulerConfigurationResponse");
+                return self.format.print(context.ui, &answer, "*api.SchedulerConfigurationResponse");
             }
             let preemption = &config.preemption_config;
             context.ui.output(&pairs(&[

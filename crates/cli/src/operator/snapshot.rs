@@ -8,14 +8,8 @@ use base64::engine::general_purpose::STANDARD;
 use jiff::tz::TimeZone;
 use sha2::{Digest, Sha256};
 
-use crate::command::Run;
-use crate::command_meta::{FlagErrorNote, Meta};
-use crate::completion::values::CompleteWith;
-use crate::connection::Connection;
-use crate::context::Context;
-use crate::error::ErrorContext;
-use crate::general::GeneralFlags;
 use crate::operator::redact::Redacted;
+use crate::prelude::*;
 use encamp_api::Query;
 use encamp_api::stream::RawRequest;
 use encamp_model::{SECOND, quoted};

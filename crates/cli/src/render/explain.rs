@@ -1,7 +1,8 @@
 //! Explanations of plans: a task group on one screen, or all details of one node.
 
-use super::table::{Form, cell, indented_table, table};
+use super::table::{Form, cell, headed, indented_table, table};
 use super::values::{plural, score};
+use super::wrap::indented;
 use encamp_model::{Scores, short_id};
 use encamp_plan::explain::{GroupExplanation, NodeStory, Reason, ScoredNode, Shortage};
 
@@ -146,10 +147,6 @@ fn scorers<'s>(all: impl Iterator<Item = &'s Scores>) -> Vec<&'s str> {
     names
 }
 
-fn indented(text: &str) -> String {
-    text.lines().map(|l| format!("  {l}")).collect::<Vec<_>>().join("\n")
-}
-
 /// Explains one node for every task group. The result contains markup.
 pub fn node(name: &str, id: &str, stories: &[NodeStory]) -> String {
     let mut out = format!("[bold]Node {name}[reset] ({id})");
@@ -170,12 +167,18 @@ pub fn node(name: &str, id: &str, stories: &[NodeStory]) -> String {
         rows.extend(room);
         out += &format!("\n{}", indented(&indented_table(&rows, Form::List, 2)));
         if !s.allocations.is_empty() {
-            let mut rows = vec!["Allocation|Job|Priority|CPU|Memory|Preemption".to_string()];
-            rows.extend(s.allocations.iter().map(|a| {
+            let rows = s.allocations.iter().map(|a| {
                 let (id, job) = (short_id(&a.alloc_id), cell(&a.job_id));
                 format!("{id}|{job}|{}|{}|{}|{}", a.priority, a.cpu, a.memory_mb, a.verdict)
-            }));
-            out += &format!("\n{}", indented(&indented_table(&rows, Form::List, 2)));
+            });
+            out += &format!(
+                "\n{}",
+                indented(&indented_table(
+                    &headed("Allocation|Job|Priority|CPU|Memory|Preemption", rows),
+                    Form::List,
+                    2
+                ))
+            );
         }
     }
     out

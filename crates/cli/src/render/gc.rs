@@ -6,7 +6,7 @@ use encamp_model::gc::{
 use encamp_model::{Time, format_duration, short_id};
 use jiff::tz::TimeZone;
 
-use super::table::{Form, cell, pairs, table};
+use super::table::{self, Columns, Form, cell, headed, pairs, table};
 use super::ui::Ui;
 use super::values::{difference, time};
 
@@ -53,21 +53,17 @@ pub fn plan(ui: &mut Ui<'_>, plan: &GcPlan, source: &str, verbose: bool, zone: &
     ui.output(&pairs(&head));
     let collected = deleted(plan, zone);
     if collected.len() > 1 {
-        ui.output_markup("\n[bold]Would be deleted[reset]");
-        ui.output(&table(&collected, Form::List));
+        ui.section("Would be deleted", &table(&collected, Form::List));
     } else {
         ui.output("\nNothing would be deleted.");
     }
     let kept = kept(plan, zone);
     if kept.len() > 1 {
-        ui.output_markup("\n[bold]Would be kept[reset]");
-        ui.output(&table(&kept, Form::List));
+        ui.section("Would be kept", &table(&kept, Form::List));
     }
     if verbose && !plan.objects.is_empty() {
-        ui.output_markup("\n[bold]Objects[reset]");
-        let mut rows = vec!["Kind|ID|Namespace|Decision|Why|Setting|Since|Collectable From|Held By".to_string()];
-        rows.extend(plan.objects.iter().map(|object| row(object, zone)));
-        ui.output(&table(&rows, Form::List));
+        ui.heading("Objects");
+        ui.output(&listed(&plan.objects, zone));
         if plan.objects_omitted > 0 {
             ui.output(&format!("({} more objects are not listed)", plan.objects_omitted));
         }
@@ -113,24 +109,24 @@ fn kept(plan: &GcPlan, zone: &TimeZone) -> Vec<String> {
     rows
 }
 
-fn row(object: &GcObject, zone: &TimeZone) -> String {
-    let (name, d) = (&object.object, &object.decision);
-    let kind = name.kind.map_or("variable", one);
-    let decision = if d.collect { "delete" } else { "keep" };
-    let namespace = if name.namespace.is_empty() { "-" } else { &name.namespace };
-    let age = d.age.as_ref();
-    let age = |text: &dyn Fn(&GcAge) -> String| age.map_or("-".to_string(), text);
-    let held = d.held_by.as_ref().map_or("-".to_string(), named);
-    format!(
-        "{kind}|{}|{}|{decision}|{}|{}|{}|{}|{}",
-        cell(&name.id),
-        cell(namespace),
-        why(d),
-        age(&|a| a.setting.text().into()),
-        age(&|a| at(a.since, zone)),
-        age(&|a| at(a.from, zone)),
-        cell(&held)
-    )
+fn listed(objects: &[GcObject], zone: &TimeZone) -> String {
+    let age = |o: &GcObject, text: &dyn Fn(&GcAge) -> String| o.decision.age.as_ref().map_or("-".to_string(), text);
+    let columns: &Columns<'_, GcObject> = &[
+        ("Kind", &|o| o.object.kind.map_or("variable", one).into()),
+        ("ID", &|o| cell(&o.object.id)),
+        ("Namespace", &|o| namespace(&o.object)),
+        ("Decision", &|o| if o.decision.collect { "delete" } else { "keep" }.into()),
+        ("Why", &|o| why(&o.decision)),
+        ("Setting", &|o| age(o, &|a| a.setting.text().into())),
+        ("Since", &|o| age(o, &|a| at(a.since, zone))),
+        ("Collectable From", &|o| age(o, &|a| at(a.from, zone))),
+        ("Held By", &|o| cell(&o.decision.held_by.as_ref().map_or("-".to_string(), named))),
+    ];
+    table::columns(objects, columns)
+}
+
+fn namespace(o: &GcRef) -> String {
+    if o.namespace.is_empty() { "-".into() } else { cell(&o.namespace) }
 }
 
 /// Why an object is deleted or kept.
@@ -145,12 +141,9 @@ fn why(d: &GcDecision) -> String {
 
 /// The list of objects that a prefix matches.
 pub fn matches(objects: &[GcRef]) -> String {
-    let mut rows = vec!["Kind|ID|Namespace".to_string()];
-    rows.extend(objects.iter().map(|o| {
-        let namespace = if o.namespace.is_empty() { "-" } else { &o.namespace };
-        format!("{}|{}|{}", o.kind.map_or("variable", one), cell(&o.id), cell(namespace))
-    }));
-    table(&rows, Form::List)
+    let columns: &Columns<'_, GcRef> =
+        &[("Kind", &|o| o.kind.map_or("variable", one).into()), ("ID", &|o| cell(&o.id)), ("Namespace", &namespace)];
+    table::columns(objects, columns)
 }
 
 /// An age in words: what determines it, and from which timestamp it counts.
@@ -182,9 +175,8 @@ pub fn explanation(ui: &mut Ui<'_>, e: &GcExplanation, zone: &TimeZone) {
     head.push(("system gc", if e.forced.collect { "would delete it now".into() } else { forced(&e.forced) }));
     ui.output(&pairs(&head));
     if e.chain.len() > 1 {
-        ui.output_markup("\n[bold]What keeps it[reset]");
-        let mut rows = vec!["Step|Object|State|Decision|Reason".to_string()];
-        rows.extend(e.chain.iter().enumerate().map(|(i, step)| {
+        ui.heading("What keeps it");
+        let rows = e.chain.iter().enumerate().map(|(i, step)| {
             let d = &step.object.decision;
             let decision = match &d.age {
                 _ if d.collect => "delete".to_string(),
@@ -192,11 +184,10 @@ pub fn explanation(ui: &mut Ui<'_>, e: &GcExplanation, zone: &TimeZone) {
                 None => "keep".to_string(),
             };
             format!("{}|{}|{}|{decision}|{}", i + 1, cell(&named(&step.object.object)), cell(&step.state), why(d))
-        }));
-        ui.output(&table(&rows, Form::List));
+        });
+        ui.output(&table(&headed("Step|Object|State|Decision|Reason", rows), Form::List));
     }
-    ui.output_markup("\n[bold]What to do[reset]");
-    ui.output(&advice(e));
+    ui.section("What to do", &advice(e));
 }
 
 fn decision(e: &GcExplanation, d: &GcDecision, from: Option<i64>, now: i64, zone: &TimeZone) -> String {
@@ -232,20 +223,24 @@ fn advice(e: &GcExplanation) -> String {
     of_reason(e, last)
 }
 
-fn of_reason(e: &GcExplanation, step: &GcStep) -> String {
-    let object = &step.object.object;
-    let id = if object.kind == Some(GcKind::Job) { object.id.as_str() } else { short_id(&object.id) };
+/// The job of an object, as arguments of commands: its ID, behind the flag for its namespace.
+fn job_arguments(e: &GcExplanation, object: &GcRef) -> (String, String) {
     let job = match (object.kind, &e.job) {
         (Some(GcKind::Job), _) | (_, None) => object,
         (_, Some(job)) => job,
     };
-    let namespace = if job.namespace.is_empty() || job.namespace == "default" {
-        String::new()
-    } else {
-        format!("-namespace {} ", job.namespace)
+    let namespace = match job.namespace.as_str() {
+        "" | "default" => String::new(),
+        namespace => format!("-namespace {namespace} "),
     };
-    let stop = format!("encamp job stop {namespace}{}", job.id);
-    let tag = &step.object.decision.tag;
+    (namespace, job.id.clone())
+}
+
+fn of_reason(e: &GcExplanation, step: &GcStep) -> String {
+    let object = &step.object.object;
+    let id = if object.kind == Some(GcKind::Job) { object.id.as_str() } else { short_id(&object.id) };
+    let (namespace, job) = job_arguments(e, object);
+    let stop = format!("encamp job stop {namespace}{job}");
     let Some(reason) = step.object.decision.reason else { return "Nothing.".into() };
     match reason {
         GcReason::TooYoung => format!("Wait until {} is old enough, or run encamp system gc.", named(object)),
@@ -257,8 +252,8 @@ fn of_reason(e: &GcExplanation, step: &GcStep) -> String {
              come back, the allocation is lost as soon as the node is down."
         ),
         GcReason::Reschedulable => format!(
-            "Wait for its replacement: encamp job status {namespace}{} shows whether one can be placed. {stop} gives it up.",
-            job.id
+            "Wait for its replacement: encamp job status {namespace}{job} shows whether one can be placed. {stop} gives it \
+             up."
         ),
         GcReason::CurrentBatchVersion => {
             format!("Nothing, if the job still matters: it is deleted together with the job. {stop} ends the job.")
@@ -271,10 +266,8 @@ fn of_reason(e: &GcExplanation, step: &GcStep) -> String {
             format!("Nothing, if the job is still needed; else {stop}.")
         }
         GcReason::CurrentVersionTagged | GcReason::VersionTagged => {
-            format!(
-                "Remove the tag, if the version is not needed: encamp job tag unset {namespace}-name {tag} {}",
-                job.id
-            )
+            let tag = &step.object.decision.tag;
+            format!("Remove the tag, if the version is not needed: encamp job tag unset {namespace}-name {tag} {job}")
         }
         GcReason::DeploymentActive => format!("encamp deployment status {id} shows what the deployment waits for."),
         GcReason::NodeNotDown => "Only nodes that are down are deleted.".into(),
@@ -304,9 +297,8 @@ fn of_reason(e: &GcExplanation, step: &GcStep) -> String {
 
 /// The counts of a run.
 pub fn report(report: &GcReport) -> String {
-    let mut rows = vec!["Kind|Deleted".to_string()];
-    rows.extend(report.collected.iter().map(|c| format!("{}|{}", c.kind.text(), c.count)));
-    table(&rows, Form::List)
+    let rows = report.collected.iter().map(|c| format!("{}|{}", c.kind.text(), c.count));
+    table(&headed("Kind|Deleted", rows), Form::List)
 }
 
 #[cfg(test)]

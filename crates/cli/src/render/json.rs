@@ -18,6 +18,18 @@ pub fn indented<T: Serialize + ?Sized>(value: &T) -> Result<String, RenderError>
     Ok(String::from_utf8(out).map_err(serde_json::Error::custom)?)
 }
 
+/// An object with the version of its schema, 1.
+///
+/// # Errors
+/// The value has no JSON form.
+pub fn versioned<T: Serialize + ?Sized>(value: &T) -> serde_json::Result<Value> {
+    let mut value = serde_json::to_value(value)?;
+    if let Value::Object(members) = &mut value {
+        members.insert("SchemaVersion".into(), 1.into());
+    }
+    Ok(value)
+}
+
 /// Indented by four spaces, keys in alphabetical order.
 ///
 /// # Errors
@@ -52,6 +64,7 @@ pub fn plan_response(plan: &JobPlanResponse) -> Result<Value, RenderError> {
     let mut value = serde_json::to_value(plan)?;
     if let Value::Object(map) = &mut value {
         map.remove("Index");
+        // The typed evaluation leaves members out that the API type has: they are added to its JSON.
         if let Some(Value::Array(evals)) = map.get_mut("CreatedEvals") {
             evals.iter_mut().for_each(complete_evaluation);
         }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::plan::rejection;
 use super::table::{Form, cell, table};
 use super::values::{plural, score, time};
+use super::wrap::indented;
 use encamp_model::{AllocMetric, short_id};
 use encamp_plan::past::{PastEvaluation, PastGroup};
 
@@ -91,7 +92,7 @@ fn group(out: &mut String, g: &PastGroup) {
             number(p.runner_up)
         ));
     }
-    *out += &format!("\n{}", table(&rows, Form::List).lines().map(|l| format!("  {l}")).collect::<Vec<_>>().join("\n"));
+    *out += &format!("\n{}", indented(&table(&rows, Form::List)));
     if g.placed.len() > ROWS {
         *out += &format!("\n  and {} more", g.placed.len() - ROWS);
     }

@@ -1,7 +1,8 @@
 //! The predicted rollout of a job: its steps as a table and a timeline (`docs/spec/cli.md §7.8`).
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
+use super::json::versioned;
 use super::page;
 use super::table::{Form, cell, headed, table};
 use super::values::{counted, megabytes, megahertz};
@@ -19,11 +20,7 @@ const HEAD: &str = "Time|Cause|Group|Place|Stop|Update|Serving|After the step";
 /// # Errors
 /// A number cannot be written.
 pub fn value(rollout: &Rollout) -> serde_json::Result<Value> {
-    let mut value = serde_json::to_value(rollout)?;
-    if let Value::Object(members) = &mut value {
-        members.insert("SchemaVersion".into(), json!(1));
-    }
-    Ok(value)
+    versioned(rollout)
 }
 
 /// The prediction as text with tags of colours. `all`: no step is left out.

@@ -180,6 +180,17 @@ impl<'a> Ui<'a> {
         self.output(&self.markup(message));
     }
 
+    /// The heading of a section, with tags, below an empty line.
+    pub fn heading(&mut self, title: &str) {
+        self.output_markup(&format!("\n[bold]{title}[reset]"));
+    }
+
+    /// A section: its heading, and the text below it.
+    pub fn section(&mut self, title: &str, text: &(impl Printable + ?Sized)) {
+        self.heading(title);
+        self.output(text);
+    }
+
     /// Help and other text that is never coloured, on standard output.
     pub fn plain(&mut self, text: &(impl Printable + ?Sized)) {
         self.write_out(&format!("{}\n", text.printable()));

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::RenderError;
-use super::json::indented;
+use super::json::{indented, versioned};
 use super::markdown::code;
 use super::metrics::{main_reason, metric_lines};
 use super::page;
@@ -48,9 +48,8 @@ pub fn json(outcome: &Outcome) -> Result<String, RenderError> {
 /// # Errors
 /// The outcome has no JSON form.
 pub fn value(outcome: &Outcome) -> Result<Value, RenderError> {
-    let mut value = serde_json::to_value(outcome)?;
+    let mut value = versioned(outcome)?;
     if let Value::Object(members) = &mut value {
-        members.insert("SchemaVersion".into(), 1.into());
         let fates = [Fate::Moved, Fate::Unplaced, Fate::Stopped, Fate::Stays];
         let names = ["Moved", "Unplaced", "Stopped", "Stays"];
         let counts = names.iter().zip(fates).map(|(name, fate)| (name.to_string(), outcome.count(None, fate).into()));
@@ -213,7 +212,7 @@ fn print_problems(ui: &mut Ui<'_>, all: &[Problem<'_>], concerned: &[&Unplaced],
         ui.output(&format!("and {rest} more"));
     }
     if explained && !concerned.is_empty() {
-        heading(ui, "[red]Unplaced");
+        ui.heading("[red]Unplaced");
         for u in concerned {
             let text = unplaced(ui, u);
             ui.output(&text);
@@ -322,12 +321,8 @@ pub(super) fn summary(outcome: &Outcome) -> String {
 }
 
 fn section(ui: &mut Ui<'_>, title: &str, text: &str) {
-    heading(ui, title);
+    ui.heading(title);
     ui.output(text);
-}
-
-fn heading(ui: &mut Ui<'_>, title: &str) {
-    ui.output_markup(&format!("\n[bold]{title}[reset]"));
 }
 
 /// The job's ID, followed by its namespace unless that is `default`.

@@ -16,6 +16,11 @@ pub fn wrapped(text: &str, width: usize, indent: usize) -> String {
     textwrap::fill(&words(text), options)
 }
 
+/// The lines of a text, each indented by two spaces.
+pub fn indented(text: &str) -> String {
+    text.lines().map(|line| format!("  {line}")).collect::<Vec<_>>().join("\n")
+}
+
 /// A text for a terminal of that width: its long lines are wrapped at spaces, and continue at their own indent, behind
 /// the marker of an item of a list. Lines that are aligned with others, such as those of tables and sources, stay as they
 /// are.

@@ -4,18 +4,13 @@ use std::io::IsTerminal;
 
 use serde_json::Value;
 
-use crate::command::Run;
-use crate::command_meta::{FlagErrorNote, Meta};
-use crate::connection::Connection;
-use crate::context::Context;
-use crate::data::text;
-use crate::error::{CommandError, CommandResult, ErrorContext};
-use crate::format::ListFlags;
-use crate::general::GeneralFlags;
+use super::within;
+use crate::prelude::*;
 use crate::prompt;
 use crate::render::table::{self, Columns};
 use crate::render::values;
-use encamp_api::Query;
+use encamp_api::{ApiError, Query, Received};
+use encamp_model::TaskGroupHostVolumeClaim;
 
 /// List the claims on host volumes
 ///
@@ -72,20 +67,22 @@ impl Run for VolumeClaimList {
     }
 }
 
+type Claim = Received<TaskGroupHostVolumeClaim>;
+
 /// The claims that these parameters select; those without a value count as not given.
-fn claims(c: &Connection, parameters: &[(&'static str, Option<&str>)]) -> Result<Vec<Value>, encamp_api::ApiError> {
+fn claims(c: &Connection, parameters: &[(&'static str, Option<&str>)]) -> Result<Vec<Claim>, ApiError> {
     let given = parameters.iter().filter_map(|(name, value)| Some((*name, value.filter(|v| !v.is_empty())?)));
     let query = given.fold(Query::default(), |query, (name, value)| query.with(name, value));
-    c.wait(c.client.rows::<Value>("/v1/volumes/claims", &query)).map(|(claims, _)| claims)
+    c.wait(c.client.rows("/v1/volumes/claims", &query)).map(|(claims, _)| claims)
 }
 
-fn listed(claims: &[Value], verbose: bool) -> String {
-    let columns: &Columns<'_, Value> = &[
-        ("ID", &|claim| values::id(text(claim, "ID"), verbose).into()),
-        ("Namespace", &|claim| text(claim, "Namespace").into()),
-        ("Job ID", &|claim| text(claim, "JobID").into()),
-        ("Volume ID", &|claim| values::id(text(claim, "VolumeID"), verbose).into()),
-        ("Volume Name", &|claim| text(claim, "VolumeName").into()),
+fn listed(claims: &[Claim], verbose: bool) -> String {
+    let columns: &Columns<'_, Claim> = &[
+        ("ID", &|claim| values::id(&claim.id, verbose).into()),
+        ("Namespace", &|claim| claim.namespace.clone()),
+        ("Job ID", &|claim| claim.job_id.clone()),
+        ("Volume ID", &|claim| values::id(&claim.volume_id, verbose).into()),
+        ("Volume Name", &|claim| claim.volume_name.clone()),
     ];
     table::columns(claims, columns)
 }
@@ -129,7 +126,7 @@ impl Run for VolumeClaimDelete {
             const FAILED: &str = "Error deleting task group host volume claim";
             let found = claims(c, &[("prefix", Some(&self.given))]).context(FAILED)?;
             let (id, namespace) = match found.as_slice() {
-                [claim] => (text(claim, "ID"), text(claim, "Namespace")),
+                [claim] => (claim.id.as_str(), claim.namespace.as_str()),
                 // The servers say that there is none.
                 [] => (self.given.as_str(), ""),
                 several => {
@@ -137,9 +134,8 @@ impl Run for VolumeClaimDelete {
                     return Err(CommandError::new(format!("Prefix matched multiple claims\n\n{table}")));
                 }
             };
-            let query = if namespace.is_empty() { Query::default() } else { Query::in_namespace(namespace) };
             let path = encamp_api::path("/v1/volumes/claim/", id, "");
-            c.wait(c.client.delete::<Value>(&path, &query)).context(FAILED)?;
+            c.wait(c.client.delete::<Value>(&path, &within(namespace))).context(FAILED)?;
             context.ui.output(&format!("Task group host volume claim {id} successfully deleted"));
             Ok(0)
         })

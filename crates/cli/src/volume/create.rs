@@ -1,19 +1,15 @@
 //! `volume create`, `volume register` (`docs/spec/cli.md §12.3`).
 
+use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::spec::{self, Volume};
-use crate::command::Run;
-use crate::command_meta::{FlagErrorNote, Meta};
-use crate::completion::values::CompleteWith;
-use crate::connection::Connection;
-use crate::context::Context;
-use crate::data::{list, text};
-use crate::error::{CommandError, CommandResult, ErrorContext};
-use crate::general::GeneralFlags;
+use super::spec::{self, Request, Volume};
+use super::within;
 use crate::monitor::volume as monitor;
-use encamp_api::{ApiError, Query};
-use encamp_model::{HostVolumeState, quoted};
+use crate::prelude::*;
+use encamp_api::ApiError;
+use encamp_model::json::null_is_default;
+use encamp_model::{CsiVolume, HostVolume, HostVolumeState, quoted};
 
 /// Create a volume
 ///
@@ -46,30 +42,38 @@ fn given(args: &[String], id: Option<&str>, context: &mut Context<'_, '_>) -> Re
     };
     let mut volume = spec::read(path, context.env).map_err(|e| context.report(&e))?;
     if let Some(id) = id {
-        let (Volume::Host(object) | Volume::Csi(object)) = &mut volume;
-        object["ID"] = json!(id);
+        let (Volume::Host(request) | Volume::Csi(request)) = &mut volume;
+        request.id = id.to_string();
     }
     Ok(volume)
 }
 
-/// A query in the namespace that a volume names; else in that of the command.
-fn query(volume: &Value) -> Query {
-    match text(volume, "Namespace") {
-        "" => Query::default(),
-        namespace => Query::in_namespace(namespace),
-    }
+/// The answer to a host volume.
+#[null_is_default]
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+struct StoredHost {
+    volume: HostVolume,
+}
+
+/// The answer to CSI volumes that are created.
+#[null_is_default]
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+struct CreatedCsi {
+    volumes: Vec<CsiVolume>,
 }
 
 /// Sends a host volume; returns the stored one.
-fn send_host(c: &Connection, path: &str, volume: &Value, policy_override: bool) -> Result<Value, ApiError> {
+fn send_host(c: &Connection, path: &str, volume: &Request, policy_override: bool) -> Result<HostVolume, ApiError> {
     let body = json!({"Volume": volume, "PolicyOverride": policy_override});
-    let (answer, _) = c.wait(c.client.put::<_, Value>(path, &query(volume), &body))?;
-    Ok(answer.get("Volume").cloned().unwrap_or_default())
+    let (answer, _) = c.wait(c.client.put::<_, StoredHost>(path, &within(&volume.namespace), &body))?;
+    Ok(answer.volume)
 }
 
 /// The path of a CSI volume. Its ID must not be empty.
-fn csi_path(volume: &Value, after: &str) -> CommandResult<String> {
-    match text(volume, "ID") {
+fn csi_path(volume: &Request, after: &str) -> CommandResult<String> {
+    match volume.id.as_str() {
         "" => Err(CommandError::new("Error: the specification of a CSI volume needs an id")),
         id => Ok(encamp_api::path("/v1/volume/csi/", id, after)),
     }
@@ -90,11 +94,11 @@ impl Run for VolumeCreate {
             Volume::Host(volume) => self.host(c, context, volume),
             Volume::Csi(volume) => {
                 let body = json!({"Volumes": [volume]});
-                let done = c.wait(c.client.put::<_, Value>(&csi_path(volume, "/create")?, &query(volume), &body));
+                let (path, query) = (csi_path(volume, "/create")?, within(&volume.namespace));
+                let done = c.wait(c.client.put::<_, CreatedCsi>(&path, &query, &body));
                 let (answer, _) = done.context("Error creating volume")?;
-                for made in list(&answer, "Volumes") {
-                    let (external, id) = (text(made, "ExternalID"), text(made, "ID"));
-                    context.ui.output(&format!("Created external volume {external} with ID {id}"));
+                for CsiVolume { external_id, id, .. } in answer.volumes {
+                    context.ui.output(&format!("Created external volume {external_id} with ID {id}"));
                 }
                 Ok(0)
             }
@@ -103,11 +107,11 @@ impl Run for VolumeCreate {
 }
 
 impl VolumeCreate {
-    fn host(&self, c: &Connection, context: &mut Context<'_, '_>, volume: &Value) -> CommandResult<u8> {
+    fn host(&self, c: &Connection, context: &mut Context<'_, '_>, volume: &Request) -> CommandResult<u8> {
         let made = send_host(c, "/v1/volume/host/create", volume, self.policy_override);
         let made = made.context("Error creating volume")?;
-        let line = format!("Created host volume {} with ID {}", text(&made, "Name"), text(&made, "ID"));
-        if self.detach || HostVolumeState::from(text(&made, "State")) == HostVolumeState::Ready {
+        let line = format!("Created host volume {} with ID {}", made.name, made.id);
+        if self.detach || made.state == HostVolumeState::Ready {
             context.ui.output(&line);
             return Ok(0);
         }
@@ -146,7 +150,7 @@ impl Run for VolumeRegister {
             Err(code) => return code,
         };
         if let Volume::Host(volume) = &volume
-            && text(volume, "NodeID").is_empty()
+            && volume.node_id.as_ref().is_none_or(String::is_empty)
         {
             return context.failure("Node ID is required for registering");
         }
@@ -155,13 +159,14 @@ impl Run for VolumeRegister {
                 Volume::Host(volume) => {
                     let made = send_host(c, "/v1/volume/host/register", volume, self.policy_override);
                     let made = made.context("Error registering volume")?;
-                    format!("Registered host volume {} with ID {}", text(&made, "Name"), text(&made, "ID"))
+                    format!("Registered host volume {} with ID {}", made.name, made.id)
                 }
                 Volume::Csi(volume) => {
                     let body = json!({"Volumes": [volume]});
-                    let done = c.wait(c.client.put::<_, Value>(&csi_path(volume, "")?, &query(volume), &body));
+                    let (path, query) = (csi_path(volume, "")?, within(&volume.namespace));
+                    let done = c.wait(c.client.put::<_, Value>(&path, &query, &body));
                     done.context("Error registering volume")?;
-                    format!("Volume {} registered", quoted(text(volume, "ID")))
+                    format!("Volume {} registered", quoted(&volume.id))
                 }
             };
             context.ui.output(&line);

@@ -2,16 +2,12 @@
 
 use super::secrets::SecretFlags;
 use super::status::{Kind, find};
-use crate::command::Run;
-use crate::command_meta::{FlagErrorNote, Meta};
-use crate::completion::values::{CompleteWith, Objects};
-use crate::context::Context;
-use crate::data::text;
-use crate::error::{CommandError, ErrorContext};
-use crate::general::GeneralFlags;
+use super::within;
+use crate::prelude::*;
 use crate::prompt;
 use encamp_api::{Query, path};
 use encamp_model::quoted;
+use encamp_model::responses::NodeListStub;
 use serde_json::Value;
 
 /// Delete a volume
@@ -48,24 +44,19 @@ impl Run for VolumeDelete {
             let id = match kind {
                 Kind::Csi => {
                     let volume = find(c, kind, &self.given)?;
-                    let id = text(&volume, "ID").to_string();
-                    let query = Query::in_namespace(text(&volume, "Namespace"));
-                    let delete = path("/v1/volume/csi/", &id, "/delete");
+                    let delete = path("/v1/volume/csi/", &volume.id, "/delete");
+                    let query = Query::in_namespace(&volume.namespace);
                     self.secrets.send(c, "DELETE", delete, query, "Error deleting volume")?;
-                    id
+                    volume.id.clone()
                 }
                 Kind::Host => {
                     // A volume that only its node knows is in no list.
-                    let volume = match find(c, kind, &self.given) {
-                        Ok(volume) => volume,
-                        Err(_) if self.force => serde_json::json!({"ID": &self.given}),
+                    let (id, namespace) = match find(c, kind, &self.given) {
+                        Ok(volume) => (volume.id.clone(), volume.namespace.clone()),
+                        Err(_) if self.force => (self.given.clone(), String::new()),
                         Err(e) => return Err(e),
                     };
-                    let id = text(&volume, "ID").to_string();
-                    let mut query = match text(&volume, "Namespace") {
-                        "" => Query::default(),
-                        namespace => Query::in_namespace(namespace),
-                    };
+                    let mut query = within(&namespace);
                     if self.force {
                         query = query.with("force", "true");
                     }
@@ -104,8 +95,8 @@ impl Run for VolumeDeregister {
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         context.connected(&self.general, |c, context| {
             let volume = find(c, Kind::Csi, &self.given)?;
-            let id = text(&volume, "ID");
-            let mut query = Query::in_namespace(text(&volume, "Namespace"));
+            let id = volume.id.as_str();
+            let mut query = Query::in_namespace(&volume.namespace);
             if self.force {
                 let question = format!("Are you sure you want to force deregister volume {}? [y/N]", quoted(id));
                 if let Err(code) = prompt::confirm(context.ui, &question, "Cancelling volume deregister") {
@@ -148,15 +139,15 @@ impl Run for VolumeDetach {
         };
         context.connected(&self.general, |c, _| {
             let volume = find(c, Kind::Csi, given)?;
-            let nodes = c.wait(c.client.nodes_with_prefix(node));
+            let nodes = c.wait(c.client.rows::<NodeListStub>("/v1/nodes", &Query::default().with("prefix", node)));
             let (nodes, _) = nodes.context("Error detaching volume")?;
             let node_id = match nodes.as_slice() {
-                [one] => text(one, "ID"),
+                [one] => one.id.as_str(),
                 [] => node.as_str(),
                 _ => return Err(CommandError::new(format!("Prefix {} matched multiple nodes", quoted(node)))),
             };
-            let query = Query::in_namespace(text(&volume, "Namespace")).with("node", node_id);
-            let detach = path("/v1/volume/csi/", text(&volume, "ID"), "/detach");
+            let query = Query::in_namespace(&volume.namespace).with("node", node_id);
+            let detach = path("/v1/volume/csi/", &volume.id, "/detach");
             c.wait(c.client.delete::<Value>(&detach, &query)).context("Error detaching volume")?;
             Ok(0)
         })

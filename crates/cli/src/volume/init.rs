@@ -1,12 +1,8 @@
 //! `volume init` (`docs/spec/cli.md §12.3`).
 
 use super::status::Kind;
-use crate::command::Run;
-use crate::command_meta::{FlagErrorNote, Meta};
-use crate::completion::values::CompleteWith;
-use crate::context::Context;
 use crate::examples;
-use crate::general::GeneralFlags;
+use crate::prelude::*;
 
 /// Create an example volume specification
 ///

@@ -15,20 +15,19 @@ pub mod snapshot;
 pub mod spec;
 pub mod status;
 
-use serde_json::Value;
-
 use super::context::Context;
-use super::data::{list, typed};
 use super::render::allocations::{self, Listing};
-use crate::error::CommandResult;
+use encamp_api::Query;
 use encamp_model::AllocListStub;
 
+/// A query in the namespace of a volume; in that of the command if the volume has none.
+fn within(namespace: &str) -> Query {
+    if namespace.is_empty() { Query::default() } else { Query::in_namespace(namespace) }
+}
+
 /// The allocations of a volume or plugin, as a section.
-fn print_allocations(context: &mut Context<'_, '_>, object: &Value, verbose: bool) -> CommandResult<()> {
-    let stubs: Vec<AllocListStub> = list(object, "Allocations").iter().map(typed).collect::<Result<_, _>>()?;
+fn print_allocations(context: &mut Context<'_, '_>, stubs: &[AllocListStub], verbose: bool) {
     let clock = context.clock();
     let how = Listing { verbose, node_names: true, zone: &clock.zone, now: clock.now };
-    context.ui.output_markup("\n[bold]Allocations[reset]");
-    context.ui.output(&allocations::stubs(&stubs, &how));
-    Ok(())
+    context.ui.section("Allocations", &allocations::stubs(stubs, &how));
 }

@@ -1,20 +1,11 @@
 //! `plugin status` (`docs/spec/cli.md §12.3`).
 
-use serde_json::Value;
-
 use super::print_allocations;
-use crate::command::Run;
-use crate::command_meta::{FlagErrorNote, Meta};
-use crate::completion::values::{CompleteWith, Objects};
-use crate::connection::Connection;
-use crate::context::Context;
-use crate::data::{self, number, text};
-use crate::error::{CommandError, CommandResult, ErrorContext};
-use crate::format::FormatFlags;
-use crate::general::GeneralFlags;
+use crate::prelude::*;
 use crate::render::table::{self, Columns, pairs};
-use encamp_api::Query;
-use encamp_model::quoted;
+use encamp_api::types::CsiPluginListStub;
+use encamp_api::{Query, Received};
+use encamp_model::{CsiPlugin, quoted};
 
 /// Display status information about storage plugins
 ///
@@ -56,26 +47,27 @@ impl Run for PluginStatus {
     }
 }
 
-fn rows(c: &Connection, prefix: &str) -> CommandResult<Vec<Value>> {
+type Row = Received<CsiPluginListStub>;
+
+/// The CSI plugins whose ID begins so, the newest first.
+fn rows(c: &Connection, prefix: &str) -> CommandResult<Vec<Row>> {
     let mut query = Query::default().with("type", "csi");
     if !prefix.is_empty() {
         query = query.with("prefix", prefix);
     }
-    let read = c.wait(c.client.rows::<Value>("/v1/plugins", &query));
+    let read = c.wait(c.client.rows::<Row>("/v1/plugins", &query));
     let (mut rows, _) = read.context("Error querying CSI plugins")?;
-    rows.retain(|row| text(row, "ID").starts_with(prefix));
-    data::newest_first(&mut rows);
+    rows.retain(|row| row.id.starts_with(prefix));
+    rows.sort_by(|a, b| (b.create_index, &a.id).cmp(&(a.create_index, &b.id)));
     Ok(rows)
 }
 
-fn listed(rows: &[Value]) -> String {
-    let healthy =
-        |row: &Value, healthy: &str, expected: &str| format!("{}/{}", number(row, healthy), number(row, expected));
-    let columns: &Columns<'_, Value> = &[
-        ("ID", &|row| text(row, "ID").into()),
-        ("Provider", &|row| text(row, "Provider").into()),
-        ("Controllers Healthy/Expected", &|row| healthy(row, "ControllersHealthy", "ControllersExpected")),
-        ("Nodes Healthy/Expected", &|row| healthy(row, "NodesHealthy", "NodesExpected")),
+fn listed(rows: &[Row]) -> String {
+    let columns: &Columns<'_, Row> = &[
+        ("ID", &|row| row.id.clone()),
+        ("Provider", &|row| row.provider.clone()),
+        ("Controllers Healthy/Expected", &|row| format!("{}/{}", row.controllers_healthy, row.controllers_expected)),
+        ("Nodes Healthy/Expected", &|row| format!("{}/{}", row.nodes_healthy, row.nodes_expected)),
     ];
     table::columns(rows, columns)
 }
@@ -83,9 +75,9 @@ fn listed(rows: &[Value]) -> String {
 /// The ID of the CSI plugin with this ID, or with an ID that begins so.
 pub(super) fn find(c: &Connection, prefix: &str) -> CommandResult<String> {
     let found = rows(c, prefix)?;
-    let exact = found.iter().find(|row| text(row, "ID") == prefix);
+    let exact = found.iter().find(|row| row.id == prefix);
     match (exact, found.as_slice()) {
-        (Some(row), _) | (None, [row]) => Ok(text(row, "ID").to_string()),
+        (Some(row), _) | (None, [row]) => Ok(row.id.clone()),
         (None, []) => Err(CommandError::new(format!("No plugins with prefix or id {} found", quoted(prefix)))),
         (None, several) => Err(CommandError::new(format!("Prefix matched multiple plugins\n\n{}", listed(several)))),
     }
@@ -108,23 +100,23 @@ impl PluginStatus {
 
     fn one(&self, c: &Connection, context: &mut Context<'_, '_>, prefix: &str) -> CommandResult<u8> {
         let id = find(c, prefix)?;
-        let read = c.wait(c.client.get::<Value>(&encamp_api::path("/v1/plugin/csi/", &id, ""), &Query::default()));
+        let path = encamp_api::path("/v1/plugin/csi/", &id, "");
+        let read = c.wait(c.client.get::<Received<CsiPlugin>>(&path, &Query::default()));
         let (plugin, _) = read.context("Error querying plugin")?;
         if self.format.wanted()? {
             return self.format.print(context.ui, &plugin, "*api.CSIPlugin");
         }
-        let count = |name: &str| number(&plugin, name).to_string();
         context.ui.output(&pairs(&[
-            ("ID", text(&plugin, "ID").to_string()),
-            ("Provider", text(&plugin, "Provider").into()),
-            ("Version", text(&plugin, "Version").into()),
-            ("Controllers Healthy", count("ControllersHealthy")),
-            ("Controllers Expected", count("ControllersExpected")),
-            ("Nodes Healthy", count("NodesHealthy")),
-            ("Nodes Expected", count("NodesExpected")),
+            ("ID", plugin.id.clone()),
+            ("Provider", plugin.provider.clone()),
+            ("Version", plugin.version.clone()),
+            ("Controllers Healthy", plugin.controllers_healthy.to_string()),
+            ("Controllers Expected", plugin.controllers_expected.to_string()),
+            ("Nodes Healthy", plugin.nodes_healthy.to_string()),
+            ("Nodes Expected", plugin.nodes_expected.to_string()),
         ]));
         if !self.short {
-            print_allocations(context, &plugin, self.verbose)?;
+            print_allocations(context, &plugin.allocations, self.verbose);
         }
         Ok(0)
     }

@@ -1,22 +1,18 @@
 //! `volume snapshot create`, `volume snapshot delete`, `volume snapshot list` (`docs/spec/cli.md §12.3`).
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::plugin;
 use super::secrets::{SecretFlags, pairs};
 use super::status::{Kind, find};
-use crate::command::Run;
-use crate::command_meta::{FlagErrorNote, Meta};
-use crate::completion::values::{CompleteWith, Objects};
-use crate::context::Context;
-use crate::data::{flag, list, number, text};
-use crate::error::ErrorContext;
 use crate::flags::parse_int;
-use crate::format::without_token;
-use crate::general::GeneralFlags;
+use crate::format::page_from;
+use crate::prelude::*;
 use crate::render::table::{self, Columns};
 use crate::render::values;
 use encamp_api::Query;
+use encamp_api::types::CsiSnapshots;
+use encamp_model::CsiSnapshot;
 
 /// The path of snapshots.
 const SNAPSHOTS: &str = "/v1/volumes/snapshot";
@@ -59,35 +55,32 @@ impl Run for VolumeSnapshotCreate {
             let (secrets, parameters) = (pairs("secret", &self.secrets.secret)?, pairs("parameter", &self.parameter)?);
             let volume = find(c, Kind::Csi, given)?;
             let body = json!({"Snapshots": [{
-                "SourceVolumeID": text(&volume, "ID"),
+                "SourceVolumeID": volume.id,
                 "Name": name,
-                "PluginID": text(&volume, "PluginID"),
+                "PluginID": volume.plugin_id,
                 "Secrets": secrets,
                 "Parameters": parameters,
             }]});
-            let query = Query::in_namespace(text(&volume, "Namespace"));
-            let done = c.wait(c.client.put::<_, Value>(SNAPSHOTS, &query, &body));
+            let query = Query::in_namespace(&volume.namespace);
+            let done = c.wait(c.client.put::<_, CsiSnapshots>(SNAPSHOTS, &query, &body));
             let (answer, _) = done.context("Error creating snapshot")?;
-            context.ui.output(&listed(list(&answer, "Snapshots"), self.verbose, &c.zone));
+            context.ui.output(&listed(&answer.snapshots, self.verbose, &c.zone));
             Ok(0)
         })
     }
 }
 
-fn listed(snapshots: &[Value], verbose: bool, zone: &jiff::tz::TimeZone) -> String {
-    let id = |snapshot: &Value, name: &str| -> String {
-        let full = text(snapshot, name);
-        if verbose { full.into() } else { full.chars().take(ID_WIDTH).collect() }
-    };
-    let columns: &Columns<'_, Value> = &[
-        ("Snapshot ID", &|s| id(s, "ID")),
-        ("Volume ID", &|s| match id(s, "ExternalSourceVolumeID") {
-            external if external.is_empty() => id(s, "SourceVolumeID"),
-            external => external,
+fn listed(snapshots: &[CsiSnapshot], verbose: bool, zone: &jiff::tz::TimeZone) -> String {
+    let id = |full: &str| -> String { if verbose { full.into() } else { full.chars().take(ID_WIDTH).collect() } };
+    let columns: &Columns<'_, CsiSnapshot> = &[
+        ("Snapshot ID", &|s| id(&s.id)),
+        ("Volume ID", &|s| match s.external_source_volume_id.as_str() {
+            "" => id(&s.source_volume_id),
+            external => id(external),
         }),
-        ("Size", &|s| values::bytes(u64::try_from(number(s, "SizeBytes")).unwrap_or(0))),
-        ("Create Time", &|s| values::time(number(s, "CreateTime").saturating_mul(encamp_model::SECOND), zone)),
-        ("Ready?", &|s| flag(s, "IsReady").to_string()),
+        ("Size", &|s| values::bytes(u64::try_from(s.size_bytes).unwrap_or(0))),
+        ("Create Time", &|s| values::time(s.create_time.saturating_mul(encamp_model::SECOND), zone)),
+        ("Ready?", &|s| s.is_ready.to_string()),
     ];
     table::columns(snapshots, columns)
 }
@@ -171,20 +164,13 @@ impl Run for VolumeSnapshotList {
                 query = query.with("next_token", token);
             }
             let answer = self.secrets.send(c, "GET", SNAPSHOTS.into(), query, FAILED)?;
-            let answer: Value = serde_json::from_slice(&answer).context(FAILED)?;
-            let snapshots = list(&answer, "Snapshots");
-            if snapshots.is_empty() {
+            let answer: CsiSnapshots = serde_json::from_slice(&answer).context(FAILED)?;
+            if answer.snapshots.is_empty() {
                 context.ui.output("No snapshots found");
                 return Ok(0);
             }
-            context.ui.output(&listed(snapshots, self.verbose, &c.zone));
-            let next = text(&answer, "NextToken");
-            if !next.is_empty() {
-                let command = without_token(context.args);
-                context.ui.output(&format!(
-                    "\nResults have been paginated. To get the next page run:\n\nencamp {command} -page-token {next}"
-                ));
-            }
+            context.ui.output(&listed(&answer.snapshots, self.verbose, &c.zone));
+            page_from(context, &answer.next_token);
             Ok(0)
         })
     }

@@ -4,6 +4,7 @@
 //! [`size`]: sizes such as `10GiB`.
 
 use encamp_hcl::hcl1::{self, Item, Pos};
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::size;
@@ -54,9 +55,25 @@ const OPERATORS: &[&str] = &["regexp", "version", "semver", "set_contains", "set
 #[derive(Debug, Clone, PartialEq)]
 pub enum Volume {
     /// A dynamic host volume.
-    Host(Value),
+    Host(Request),
     /// A CSI volume.
-    Csi(Value),
+    Csi(Request),
+}
+
+/// The members of a volume that a specification can set.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub struct Request {
+    /// The volume to change; empty for a new one.
+    #[serde(rename = "ID")]
+    pub id: String,
+    /// Empty: that of the request.
+    pub namespace: String,
+    /// Only host volumes have it; empty: a node that fits.
+    #[serde(rename = "NodeID", skip_serializing_if = "Option::is_none")]
+    pub node_id: Option<String>,
+    #[serde(flatten)]
+    other: Map<String, Value>,
 }
 
 /// Reads a specification; `-` is standard input. Errors name the file, and the line and the column where they are known.
@@ -182,9 +199,9 @@ fn constraints(spec: &Spec) -> Result<Vec<Value>, SpecError> {
     spec.blocks("constraint")?.into_iter().map(one).collect()
 }
 
-fn host(spec: &Spec) -> Result<Value, SpecError> {
+fn host(spec: &Spec) -> Result<Request, SpecError> {
     spec.only(HOST)?;
-    Ok(json!({
+    let members = json!({
         "ID": text(spec, "id")?,
         "Name": text(spec, "name")?,
         "Namespace": text(spec, "namespace")?,
@@ -198,10 +215,11 @@ fn host(spec: &Spec) -> Result<Value, SpecError> {
         "RequestedCapabilities": capabilities(spec)?,
         "Constraints": constraints(spec)?,
         "Parameters": spec.text_map("parameters")?,
-    }))
+    });
+    Ok(serde_json::from_value(members)?)
 }
 
-fn csi(spec: &Spec) -> Result<Value, SpecError> {
+fn csi(spec: &Spec) -> Result<Request, SpecError> {
     spec.only(CSI)?;
     let options = match spec.block("mount_options")? {
         None => Value::Null,
@@ -217,7 +235,7 @@ fn csi(spec: &Spec) -> Result<Value, SpecError> {
             json!({"Required": topology_list(&block, "required")?, "Preferred": topology_list(&block, "preferred")?})
         }
     };
-    Ok(json!({
+    let members = json!({
         "ID": text(spec, "id")?,
         "Name": text(spec, "name")?,
         "ExternalID": text(spec, "external_id")?,
@@ -233,7 +251,8 @@ fn csi(spec: &Spec) -> Result<Value, SpecError> {
         "Secrets": spec.text_map("secrets")?,
         "Parameters": spec.text_map("parameters")?,
         "Context": spec.text_map("context")?,
-    }))
+    });
+    Ok(serde_json::from_value(members)?)
 }
 
 /// The topologies of `required` or `preferred`.
@@ -254,8 +273,8 @@ mod tests {
 
     fn host_of(text: &str) -> Value {
         match parse(text.as_bytes(), "volume.hcl").unwrap() {
-            Volume::Host(volume) => volume,
-            Volume::Csi(volume) => panic!("{volume}"),
+            Volume::Host(volume) => json!(volume),
+            Volume::Csi(volume) => panic!("{volume:?}"),
         }
     }
 
@@ -293,6 +312,7 @@ mod tests {
         let text = "type = \"csi\"\ntopology_request {\n  required {\n    topology { segments { \"rack\" = \"R2\" } }\n    \
                     topology { segments { rack = \"R1\", zone = \"z\" } }\n  }\n}\n";
         let Volume::Csi(volume) = parse(text.as_bytes(), "volume.hcl").unwrap() else { panic!("no CSI volume") };
+        let volume = json!(volume);
         let required = json!([{"Segments": {"rack": "R2"}}, {"Segments": {"rack": "R1", "zone": "z"}}]);
         assert_eq!(volume["RequestedTopologies"], json!({"Required": required, "Preferred": []}));
     }

@@ -3,19 +3,14 @@
 use serde_json::{Value, json};
 
 use super::print_allocations;
-use crate::command::Run;
-use crate::command_meta::{FlagErrorNote, Meta};
-use crate::completion::values::{CompleteWith, Objects};
-use crate::connection::Connection;
-use crate::context::Context;
-use crate::data::{self, flag, list, number, text};
-use crate::error::{CommandError, CommandResult, ErrorContext};
-use crate::format::FormatFlags;
-use crate::general::GeneralFlags;
-use crate::render::table::{self, Columns, Form, pairs, table};
+use crate::alloc::mount_options;
+use crate::data::typed;
+use crate::prelude::*;
+use crate::render::table::{self, Columns, Form, headed, pairs, table};
 use crate::render::values;
-use encamp_api::Query;
-use encamp_model::quoted;
+use encamp_api::types::VolumeListStub;
+use encamp_api::{Query, Received};
+use encamp_model::{AllocListStub, CsiTopology, CsiVolume, HostVolume, quoted};
 
 /// Display status information about volumes
 ///
@@ -95,23 +90,26 @@ impl Run for VolumeStatus {
     }
 }
 
+/// A volume in a list.
+pub(super) type Row = Received<VolumeListStub>;
+
 /// The volumes that these parameters select, the newest first; parameters without a value count as not given.
-fn rows(c: &Connection, kind: Kind, parameters: &[(&'static str, Option<&str>)]) -> CommandResult<Vec<Value>> {
+fn rows(c: &Connection, kind: Kind, parameters: &[(&'static str, Option<&str>)]) -> CommandResult<Vec<Row>> {
     let mut query = Query::default().with("type", kind.names().0);
     for (name, value) in parameters {
         if let Some(value) = value.filter(|v| !v.is_empty()) {
             query = query.with(name, value);
         }
     }
-    let read = c.wait(c.client.rows::<Value>("/v1/volumes", &query));
+    let read = c.wait(c.client.rows::<Row>("/v1/volumes", &query));
     let (mut rows, _) = read.context(format_args!("Error querying {} volumes", kind.names().1))?;
-    data::newest_first(&mut rows);
+    rows.sort_by(|a, b| (b.create_index, &a.id).cmp(&(a.create_index, &b.id)));
     Ok(rows)
 }
 
 /// The only volume among rows, or the one with exactly this ID or name.
-fn only<'r>(rows: &'r [Value], kind: Kind, prefix: &str, verbose: bool) -> CommandResult<Option<&'r Value>> {
-    let exact = rows.iter().find(|row| text(row, "ID") == prefix || text(row, "Name") == prefix);
+fn only<'r>(rows: &'r [Row], kind: Kind, prefix: &str, verbose: bool) -> CommandResult<Option<&'r Row>> {
+    let exact = rows.iter().find(|row| row.id == prefix || row.name == prefix);
     match (exact, rows) {
         (Some(row), _) | (None, [row]) => Ok(Some(row)),
         (None, []) => Ok(None),
@@ -128,14 +126,14 @@ fn not_found(kind: Kind, prefix: &str) -> String {
 }
 
 /// The list entry of the volume with this ID, or with an ID or name that begins so.
-pub(super) fn find(c: &Connection, kind: Kind, prefix: &str) -> CommandResult<Value> {
+pub(super) fn find(c: &Connection, kind: Kind, prefix: &str) -> CommandResult<Row> {
     let rows = rows(c, kind, &[("prefix", Some(prefix))])?;
     let found = only(&rows, kind, prefix, false)?.cloned();
     found.ok_or_else(|| CommandError::new(not_found(kind, prefix)))
 }
 
 impl VolumeStatus {
-    fn rows(&self, c: &Connection, kind: Kind, prefix: Option<&str>) -> CommandResult<Vec<Value>> {
+    fn rows(&self, c: &Connection, kind: Kind, prefix: Option<&str>) -> CommandResult<Vec<Row>> {
         let parameters = [
             ("node_id", self.node.as_deref()),
             ("node_pool", self.node_pool.as_deref().filter(|_| kind == Kind::Host)),
@@ -183,121 +181,129 @@ impl VolumeStatus {
         Err(CommandError::new(missing.join("\n")))
     }
 
-    fn show(&self, c: &Connection, context: &mut Context<'_, '_>, kind: Kind, row: &Value) -> CommandResult<u8> {
-        let to = encamp_api::path(&format!("/v1/volume/{}/", kind.names().0), text(row, "ID"), "");
-        let query = Query::in_namespace(text(row, "Namespace"));
+    fn show(&self, c: &Connection, context: &mut Context<'_, '_>, kind: Kind, row: &Row) -> CommandResult<u8> {
+        let to = encamp_api::path(&format!("/v1/volume/{}/", kind.names().0), &row.id, "");
+        let query = Query::in_namespace(&row.namespace);
         let read = c.wait(c.client.get::<Value>(&to, &query));
         let (volume, _) = read.context(format_args!("Error querying {} volume", kind.names().1))?;
         if self.format.wanted()? {
             return self.format.print(context.ui, &volume, "*api.Volume");
         }
-        let block = match kind {
-            Kind::Host => host_block(&volume),
-            Kind::Csi => csi_block(&volume),
+        let Shown { block, topologies, capabilities, allocations } = match kind {
+            Kind::Host => Shown::host(typed(&volume)?),
+            Kind::Csi => Shown::csi(typed(&volume)?),
         };
         context.ui.output(&block);
         if self.short {
             return Ok(0);
         }
-        let topologies = list(&volume, "Topologies");
         if !topologies.is_empty() {
-            context.ui.output_markup("\n[bold]Topologies[reset]");
-            context.ui.output(&topology_table(topologies));
+            context.ui.section("Topologies", &topology_table(&topologies));
         }
-        let capabilities = list(&volume, "RequestedCapabilities");
         if !capabilities.is_empty() {
-            let mut lines = vec!["Access Mode|Attachment Mode".to_string()];
-            lines.extend(
-                capabilities.iter().map(|c| format!("{}|{}", text(c, "AccessMode"), text(c, "AttachmentMode"))),
-            );
-            context.ui.output_markup("\n[bold]Capabilities[reset]");
-            context.ui.output(&table(&lines, Form::List));
+            let columns: &Columns<'_, [String; 2]> =
+                &[("Access Mode", &|[access, _]| access.clone()), ("Attachment Mode", &|[_, mode]| mode.clone())];
+            context.ui.section("Capabilities", &table::columns(&capabilities, columns));
         }
-        print_allocations(context, &volume, self.verbose)?;
+        print_allocations(context, &allocations, self.verbose);
         Ok(0)
     }
 }
 
-fn listed(kind: Kind, rows: &[Value], verbose: bool) -> String {
-    let columns: &Columns<'_, Value> = match kind {
+/// What the command shows of a volume.
+struct Shown {
+    /// The properties.
+    block: String,
+    topologies: Vec<CsiTopology>,
+    /// The access mode and the attachment mode of each.
+    capabilities: Vec<[String; 2]>,
+    allocations: Vec<AllocListStub>,
+}
+
+impl Shown {
+    fn host(volume: HostVolume) -> Shown {
+        let block = host_block(&volume);
+        let capabilities = volume.requested_capabilities.into_iter();
+        let capabilities = capabilities.map(|c| [c.access_mode, c.attachment_mode]).collect();
+        Shown { block, topologies: Vec::new(), capabilities, allocations: volume.allocations }
+    }
+
+    fn csi(volume: CsiVolume) -> Shown {
+        let block = csi_block(&volume);
+        let capabilities = volume.requested_capabilities.into_iter();
+        let capabilities = capabilities.map(|c| [c.access_mode, c.attachment_mode]).collect();
+        Shown { block, topologies: volume.topologies, capabilities, allocations: volume.allocations }
+    }
+}
+
+fn listed(kind: Kind, rows: &[Row], verbose: bool) -> String {
+    let columns: &Columns<'_, Row> = match kind {
         Kind::Host => &[
-            ("ID", &|row| values::id(text(row, "ID"), verbose).into()),
-            ("Name", &|row| text(row, "Name").into()),
-            ("Namespace", &|row| text(row, "Namespace").into()),
-            ("Plugin ID", &|row| text(row, "PluginID").into()),
-            ("Node ID", &|row| values::id(text(row, "NodeID"), verbose).into()),
-            ("Node Pool", &|row| text(row, "NodePool").into()),
-            ("State", &|row| text(row, "State").into()),
+            ("ID", &|row| values::id(&row.id, verbose).into()),
+            ("Name", &|row| row.name.clone()),
+            ("Namespace", &|row| row.namespace.clone()),
+            ("Plugin ID", &|row| row.plugin_id.clone()),
+            ("Node ID", &|row| values::id(&row.node_id, verbose).into()),
+            ("Node Pool", &|row| row.node_pool.clone()),
+            ("State", &|row| row.state.to_string()),
         ],
         Kind::Csi => &[
-            ("ID", &|row| text(row, "ID").into()),
-            ("Name", &|row| text(row, "Name").into()),
-            ("Namespace", &|row| text(row, "Namespace").into()),
-            ("Plugin ID", &|row| text(row, "PluginID").into()),
-            ("Schedulable", &|row| flag(row, "Schedulable").to_string()),
-            ("Access Mode", &|row| text(row, "AccessMode").into()),
+            ("ID", &|row| row.id.clone()),
+            ("Name", &|row| row.name.clone()),
+            ("Namespace", &|row| row.namespace.clone()),
+            ("Plugin ID", &|row| row.plugin_id.clone()),
+            ("Schedulable", &|row| row.schedulable.to_string()),
+            ("Access Mode", &|row| row.access_mode.clone()),
         ],
     };
     table::columns(rows, columns)
 }
 
-fn size(volume: &Value, name: &str) -> String {
-    values::bytes(u64::try_from(number(volume, name)).unwrap_or(0))
+/// A size in bytes, with its unit.
+fn size(bytes: i64) -> String {
+    values::bytes(u64::try_from(bytes).unwrap_or(0))
 }
 
 /// A host volume with its properties, one per line.
-pub(crate) fn host_block(volume: &Value) -> String {
-    let own = |name: &str| text(volume, name).to_string();
+pub(crate) fn host_block(volume: &HostVolume) -> String {
     pairs(&[
-        ("ID", own("ID")),
-        ("Name", own("Name")),
-        ("Namespace", own("Namespace")),
-        ("Plugin ID", own("PluginID")),
-        ("Node ID", own("NodeID")),
-        ("Node Pool", own("NodePool")),
-        ("Capacity", size(volume, "CapacityBytes")),
-        ("State", own("State")),
-        ("Host Path", own("HostPath")),
+        ("ID", volume.id.clone()),
+        ("Name", volume.name.clone()),
+        ("Namespace", volume.namespace.clone()),
+        ("Plugin ID", volume.plugin_id.clone()),
+        ("Node ID", volume.node_id.clone()),
+        ("Node Pool", volume.node_pool.clone()),
+        ("Capacity", size(volume.capacity_bytes)),
+        ("State", volume.state.to_string()),
+        ("Host Path", volume.host_path.clone()),
     ])
 }
 
-fn csi_block(volume: &Value) -> String {
-    let own = |name: &str| text(volume, name).to_string();
-    let count = |name: &str| number(volume, name).to_string();
-    let options = volume.get("MountOptions").filter(|o| o.is_object());
-    // Flags of mounts may hold secrets.
-    let options = options.map(|o| {
-        let kind = Some(text(o, "FSType")).filter(|t| !t.is_empty()).map(|t| format!("fs_type: {t}"));
-        let flags = (!list(o, "MountFlags").is_empty()).then(|| "flags: [REDACTED]".to_string());
-        kind.into_iter().chain(flags).collect::<Vec<_>>().join(" ")
-    });
+fn csi_block(volume: &CsiVolume) -> String {
     pairs(&[
-        ("ID", own("ID")),
-        ("Name", own("Name")),
-        ("Namespace", own("Namespace")),
-        ("External ID", own("ExternalID")),
-        ("Plugin ID", own("PluginID")),
-        ("Provider", own("Provider")),
-        ("Version", own("ProviderVersion")),
-        ("Capacity", size(volume, "Capacity")),
-        ("Schedulable", flag(volume, "Schedulable").to_string()),
-        ("Controllers Healthy", count("ControllersHealthy")),
-        ("Controllers Expected", count("ControllersExpected")),
-        ("Nodes Healthy", count("NodesHealthy")),
-        ("Nodes Expected", count("NodesExpected")),
-        ("Access Mode", own("AccessMode")),
-        ("Attachment Mode", own("AttachmentMode")),
-        ("Mount Options", options.unwrap_or_default()),
+        ("ID", volume.id.clone()),
+        ("Name", volume.name.clone()),
+        ("Namespace", volume.namespace.clone()),
+        ("External ID", volume.external_id.clone()),
+        ("Plugin ID", volume.plugin_id.clone()),
+        ("Provider", volume.provider.clone()),
+        ("Version", volume.provider_version.clone()),
+        ("Capacity", size(volume.capacity)),
+        ("Schedulable", volume.schedulable.to_string()),
+        ("Controllers Healthy", volume.controllers_healthy.to_string()),
+        ("Controllers Expected", volume.controllers_expected.to_string()),
+        ("Nodes Healthy", volume.nodes_healthy.to_string()),
+        ("Nodes Expected", volume.nodes_expected.to_string()),
+        ("Access Mode", volume.access_mode.clone()),
+        ("Attachment Mode", volume.attachment_mode.clone()),
+        ("Mount Options", volume.mount_options.as_ref().map(mount_options).unwrap_or_default()),
     ])
 }
 
-fn topology_table(topologies: &[Value]) -> String {
-    let mut lines = vec!["Topology|Segments".to_string()];
-    lines.extend(topologies.iter().enumerate().map(|(i, topology)| {
-        let segments: Vec<String> = data::map(topology, "Segments")
-            .map(|(key, value)| format!("{key}={}", value.as_str().unwrap_or_default()))
-            .collect();
+fn topology_table(topologies: &[CsiTopology]) -> String {
+    let rows = topologies.iter().enumerate().map(|(i, topology)| {
+        let segments: Vec<String> = topology.segments.iter().map(|(key, value)| format!("{key}={value}")).collect();
         format!("{i:02}|{}", segments.join(", "))
-    }));
-    table(&lines, Form::List)
+    });
+    table(&headed("Topology|Segments", rows), Form::List)
 }

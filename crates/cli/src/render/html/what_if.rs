@@ -7,7 +7,9 @@ use super::map;
 use super::page::{Origin, Page, Section};
 use super::parts::{Columns, MOST_ROWS, code, list, name, rest, sentence, table, why};
 use crate::render::values::counted;
-use crate::render::what_if::{cause, job, places, problems, still_waiting, summary, verdict, without_successor};
+use crate::render::what_if::{
+    Problem, cause, job, places, problems, still_waiting, summary, verdict, without_successor,
+};
 use encamp_model::short_id;
 use encamp_plan::what_if::{Cause, Displaced, Outcome, Unplaced};
 
@@ -19,12 +21,7 @@ pub fn report(outcome: &Outcome, heat: &Heat, origin: &Origin, notes: &[String])
     let mut push = |id: &str, title: &str, body: Markup| sections.push(Section::new(id, title, body));
     let problems = problems(outcome, &concerned);
     if !problems.is_empty() {
-        const TITLES: Columns = Columns(&[("Job", false), ("Group", false), ("Priority", true), ("Problem", false)]);
-        let rows = problems.iter().map(|p| {
-            let text = html! { (sentence(&p.text())) };
-            vec![code(&job(p.owner)), code(&p.owner.task_group), html! { (p.priority) }, text]
-        });
-        push("problems", "Problems", table("Groups with a problem, worst first", &TITLES, rows));
+        push("problems", "Problems", by_problem(&problems));
     }
     if !concerned.is_empty() {
         push("unplaced", "Unplaced groups", unplaced(&concerned));
@@ -39,17 +36,10 @@ pub fn report(outcome: &Outcome, heat: &Heat, origin: &Origin, notes: &[String])
         push("displaced", "Displaced allocations", displaced("Allocations that are moved or stopped", &others));
     }
     if !outcome.placed.is_empty() {
-        const TITLES: Columns = Columns(&[("Allocation", false), ("Job", false), ("Node", false), ("Node ID", false)]);
-        let rows = outcome.placed.iter().map(|p| {
-            let (node, id) = (code(&p.on.node_name), code(short_id(&p.on.node_id)));
-            vec![code(&p.name), code(&job(&p.owner)), node, id]
-        });
-        push("placements", "Placements", table("New allocations that replace none", &TITLES, rows));
+        push("placements", "Placements", placements(outcome));
     }
     if !waited.is_empty() {
-        const TITLES: Columns = Columns(&[("Job", false), ("Group", false), ("Missing", true)]);
-        let rows = waited.iter().map(|u| vec![code(&job(&u.owner)), code(&u.owner.task_group), html! { (u.count) }]);
-        push("waiting", "Waiting for capacity", table("Groups that waited before and still do", &TITLES, rows));
+        push("waiting", "Waiting for capacity", waiting(&waited));
     }
     push("nodes", "Nodes before and after", map::section(heat));
     let notes: Vec<&String> = notes.iter().chain(&outcome.notes).collect();
@@ -72,6 +62,30 @@ pub fn report(outcome: &Outcome, heat: &Heat, origin: &Origin, notes: &[String])
         sections,
     };
     page.document()
+}
+
+fn by_problem(problems: &[Problem<'_>]) -> Markup {
+    const TITLES: Columns = Columns(&[("Job", false), ("Group", false), ("Priority", true), ("Problem", false)]);
+    let rows = problems.iter().map(|p| {
+        let text = html! { (sentence(&p.text())) };
+        vec![code(&job(p.owner)), code(&p.owner.task_group), html! { (p.priority) }, text]
+    });
+    table("Groups with a problem, worst first", &TITLES, rows)
+}
+
+fn placements(outcome: &Outcome) -> Markup {
+    const TITLES: Columns = Columns(&[("Allocation", false), ("Job", false), ("Node", false), ("Node ID", false)]);
+    let rows = outcome.placed.iter().map(|p| {
+        let (node, id) = (code(&p.on.node_name), code(short_id(&p.on.node_id)));
+        vec![code(&p.name), code(&job(&p.owner)), node, id]
+    });
+    table("New allocations that replace none", &TITLES, rows)
+}
+
+fn waiting(groups: &[&Unplaced]) -> Markup {
+    const TITLES: Columns = Columns(&[("Job", false), ("Group", false), ("Missing", true)]);
+    let rows = groups.iter().map(|u| vec![code(&job(&u.owner)), code(&u.owner.task_group), html! { (u.count) }]);
+    table("Groups that waited before and still do", &TITLES, rows)
 }
 
 fn unplaced(all: &[&Unplaced]) -> Markup {
