@@ -190,11 +190,7 @@ impl VarPut {
         let cas = (!self.force).then_some(expected);
         let written = match c.wait(c.client.put_variable(variable, cas)) {
             Ok(written) => written,
-            Err(VariableError::Conflict(found)) => {
-                let text = conflict::text(expected, &found, &c.zone, context.ui.colours_on());
-                context.ui.error(&text);
-                return Ok(1);
-            }
+            Err(VariableError::Conflict(found)) => return Ok(conflict::report(expected, &found, c, context)),
             Err(VariableError::Other(e)) => return Err(CommandError::from(e).within("Error creating variable")),
         };
         let line = format!("Created variable {} with modify index {}", quoted(&written.path), written.modify_index);
