@@ -26,6 +26,7 @@ fn complete(namespace: &mut Received<Namespace>) {
         for (name, zero) in all {
             members.entry(name).or_insert(zero);
         }
+        // The hash is for servers alone: clients have no such member, also if a server sends it.
         members.remove("Hash");
     }
 }
