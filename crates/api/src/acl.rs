@@ -1,96 +1,35 @@
-//! Endpoints of access control (`docs/spec/http-api.md §5.16`). Objects are read as [`Value`]s, so that no member is lost
-//! when one is written back.
+//! Endpoints of access control (`docs/spec/http-api.md §5.16`), besides those that are the same for each kind of objects
+//! ([`objects`](super::objects)).
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::client::{Client, Meta, Query, path};
 use super::error::ApiError;
-use encamp_model::SecretString;
+use super::received::Received;
 use encamp_model::responses::AclAccess;
+use encamp_model::{AclPolicy, AclRole, AclToken, SecretString};
 
 type Answer<T> = Result<(T, Meta), ApiError>;
 
-/// A kind of ACL objects: the path of one, of the list, and what it is called.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AclKind {
-    /// Policies, by name.
-    Policy,
-    /// Tokens, by accessor.
-    Token,
-    /// Roles, by ID.
-    Role,
-    /// Auth methods, by name.
-    AuthMethod,
-    /// Binding rules, by ID.
-    BindingRule,
-}
-
-impl AclKind {
-    fn one(self) -> &'static str {
-        match self {
-            AclKind::Policy => "/v1/acl/policy",
-            AclKind::Token => "/v1/acl/token",
-            AclKind::Role => "/v1/acl/role",
-            AclKind::AuthMethod => "/v1/acl/auth-method",
-            AclKind::BindingRule => "/v1/acl/binding-rule",
-        }
-    }
-
-    fn all(self) -> &'static str {
-        match self {
-            AclKind::Policy => "/v1/acl/policies",
-            AclKind::Token => "/v1/acl/tokens",
-            AclKind::Role => "/v1/acl/roles",
-            AclKind::AuthMethod => "/v1/acl/auth-methods",
-            AclKind::BindingRule => "/v1/acl/binding-rules",
-        }
-    }
-}
-
 impl Client {
     /// Makes the first management token. An empty secret: the servers choose one.
-    pub async fn acl_bootstrap(&self, secret: &str) -> Answer<Value> {
+    pub async fn acl_bootstrap(&self, secret: &str) -> Answer<Received<AclToken>> {
         let body = if secret.is_empty() { json!({}) } else { json!({ "BootstrapSecret": secret }) };
         self.put("/v1/acl/bootstrap", &Query::default(), &body).await
     }
 
-    /// All objects of a kind that the token may see.
-    pub async fn acl_objects(&self, kind: AclKind) -> Answer<Vec<Value>> {
-        self.rows(kind.all(), &Query::default()).await
-    }
-
-    /// An object: a policy or auth method by its name, a token by its accessor, others by their ID.
-    pub async fn acl_object(&self, kind: AclKind, id: &str) -> Answer<Value> {
-        self.get(&path(&format!("{}/", kind.one()), id, ""), &Query::default()).await
-    }
-
     /// A role by its name.
-    pub async fn acl_role_by_name(&self, name: &str) -> Answer<Value> {
+    pub async fn acl_role_by_name(&self, name: &str) -> Answer<Received<AclRole>> {
         self.get(&path("/v1/acl/role/name/", name, ""), &Query::default()).await
     }
 
-    /// Creates an object whose ID the servers choose; an auth method.
-    pub async fn create_acl_object(&self, kind: AclKind, object: &Value) -> Answer<Value> {
-        self.put(kind.one(), &Query::default(), object).await
-    }
-
-    /// Writes an object at its ID or name.
-    pub async fn put_acl_object(&self, kind: AclKind, id: &str, object: &Value) -> Answer<Value> {
-        self.put(&path(&format!("{}/", kind.one()), id, ""), &Query::default(), object).await
-    }
-
-    /// Deletes an object.
-    pub async fn delete_acl_object(&self, kind: AclKind, id: &str) -> Answer<Value> {
-        self.delete(&path(&format!("{}/", kind.one()), id, ""), &Query::default()).await
-    }
-
     /// The token of the requests.
-    pub async fn acl_token_self(&self) -> Answer<Value> {
+    pub async fn acl_token_self(&self) -> Answer<Received<AclToken>> {
         self.get("/v1/acl/token/self", &Query::default()).await
     }
 
     /// The policies of the token of the requests.
-    pub async fn acl_policies_self(&self) -> Answer<Option<Vec<Value>>> {
+    pub async fn acl_policies_self(&self) -> Answer<Option<Vec<Received<AclPolicy>>>> {
         self.get("/v1/acl/policy/self", &Query::default()).await
     }
 
@@ -100,7 +39,7 @@ impl Client {
     }
 
     /// Logs in with a token of another system.
-    pub async fn acl_login(&self, method: &str, token: &str) -> Answer<Value> {
+    pub async fn acl_login(&self, method: &str, token: &str) -> Answer<Received<AclToken>> {
         let body = json!({ "AuthMethodName": method, "LoginToken": token });
         self.put("/v1/acl/login", &Query::default(), &body).await
     }
@@ -119,7 +58,7 @@ impl Client {
     }
 
     /// Ends the login of a user with the code that the provider gave.
-    pub async fn acl_oidc_complete_auth(&self, login: &OidcCallback<'_>) -> Answer<Value> {
+    pub async fn acl_oidc_complete_auth(&self, login: &OidcCallback<'_>) -> Answer<Received<AclToken>> {
         let body = json!({
             "AuthMethodName": login.method, "RedirectURI": login.redirect_uri, "ClientNonce": login.nonce.expose(),
             "State": login.state, "Code": login.code.expose(),

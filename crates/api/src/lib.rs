@@ -3,8 +3,8 @@
 //! - [`Config`]: address, region, namespace, token and TLS, from flags and environment.
 //! - [`Client`]: requests with compression, pages and blocking reads. [`Query`]: parameters of a read; [`Meta`]: its
 //!   response headers.
-//! - [`reads`], [`writes`], [`operations`], [`variables`], [`acl`]: typed endpoints. [`types`]: responses that only
-//!   clients have a type for.
+//! - [`reads`], [`writes`], [`operations`], [`objects`], [`variables`], [`acl`]: typed endpoints. [`types`]: responses
+//!   that only clients have a type for.
 //! - [`stream`]: streamed responses, and raw requests. [`exec`]: commands that run in tasks.
 //! - [`json`]: JSON with errors that have a path. [`Received`]: objects that are printed as they came.
 //! - `retry`: which requests are retried, and when; `attempts`, `servers`: to which address.
@@ -24,6 +24,7 @@ mod config;
 mod error;
 pub mod exec;
 pub mod json;
+pub mod objects;
 pub mod operations;
 mod outcome;
 pub mod reads;
@@ -36,9 +37,10 @@ pub mod types;
 pub mod variables;
 pub mod writes;
 
-pub use acl::{AclKind, OidcCallback};
+pub use acl::OidcCallback;
 pub use client::{Client, Meta, Query, path};
 pub use config::{Config, Tls};
 pub use error::{AnswerError, ApiError, ConfigError, RequestError, TransportFailure};
+pub use objects::ApiObject;
 pub use received::Received;
 pub use tls::TlsError;

@@ -20,7 +20,9 @@ use encamp_model::gc::{GcExplained, GcPlan, GcReport};
 use encamp_model::requests::{AllocSignalRequest, DrainSpec, NodeDrainRequest, NodeEligibilityRequest, SearchRequest};
 use encamp_model::responses::{AllocFileInfo, SearchResponse};
 use encamp_model::stats::{AllocResourceUsage, HostStats};
-use encamp_model::{AllocListStub, KeyChange, NodeEligibility, RootKey, SchedulerConfiguration, format_duration};
+use encamp_model::{
+    AllocListStub, KeyChange, NodeEligibility, RootKey, SchedulerConfiguration, ServiceRegistration, format_duration,
+};
 
 type Answer<T> = Result<(T, Meta), ApiError>;
 
@@ -83,12 +85,12 @@ impl Client {
     }
 
     /// Nodes whose ID starts so, as list entries.
-    pub async fn nodes_with_prefix(&self, prefix: &str) -> Answer<Vec<Value>> {
+    pub async fn nodes_with_prefix<T: DeserializeOwned>(&self, prefix: &str) -> Answer<Vec<T>> {
         self.rows("/v1/nodes", &Query::default().with("prefix", prefix)).await
     }
 
-    /// One node.
-    pub async fn node_value(&self, id: &str) -> Answer<Value> {
+    /// One node, with all members that the server sent.
+    pub async fn node_as_sent(&self, id: &str) -> Answer<Received<encamp_model::Node>> {
         self.get(&path("/v1/node/", id, ""), &Query::default()).await
     }
 
@@ -116,7 +118,7 @@ impl Client {
         spec: Option<DrainSpec>,
         eligible: bool,
         meta: &BTreeMap<String, String>,
-    ) -> Answer<Value> {
+    ) -> Answer<DrainResponse> {
         let body =
             NodeDrainRequest { node_id: id.into(), drain_spec: spec, mark_eligible: eligible, meta: meta.clone() };
         self.put(&path("/v1/node/", id, "/drain"), &Query::default(), &body).await
@@ -140,7 +142,7 @@ impl Client {
     }
 
     /// Metadata of a node (the contacted agent's for an empty ID): combined, dynamic (set at run time) and static.
-    pub async fn node_meta(&self, id: &str) -> Answer<Value> {
+    pub async fn node_meta(&self, id: &str) -> Answer<Received<NodeMeta>> {
         self.get("/v1/client/metadata", &of_node(id)).await
     }
 
@@ -151,12 +153,12 @@ impl Client {
     }
 
     /// The claims of a node's identity.
-    pub async fn node_identity(&self, id: &str) -> Answer<Value> {
+    pub async fn node_identity(&self, id: &str) -> Answer<Received<NodeIdentity>> {
         self.get("/v1/client/identity", &of_node(id)).await
     }
 
     /// A token that introduces a node to the servers. `ttl` in nanoseconds, 0 for the default.
-    pub async fn introduce_node(&self, name: &str, pool: &str, ttl: i64) -> Answer<Value> {
+    pub async fn introduce_node(&self, name: &str, pool: &str, ttl: i64) -> Answer<Received<IntroductionToken>> {
         let body = json!({"NodeName": name, "NodePool": pool, "TTL": format_duration(ttl)});
         self.put("/v1/acl/identity/client-introduction-token", &Query::default(), &body).await
     }
@@ -166,49 +168,24 @@ impl Client {
         self.put("/v1/client/identity/renew", &of_node(id), &json!({"NodeID": id})).await
     }
 
-    /// Node pools whose name starts so.
-    pub async fn node_pools_with_prefix(&self, prefix: &str) -> Answer<Vec<Value>> {
-        self.rows("/v1/node/pools", &Query::default().with("prefix", prefix)).await
-    }
-
     /// Writes a node pool.
     pub async fn put_node_pool(&self, pool: &Value) -> Answer<Value> {
         self.put("/v1/node/pools", &Query::default(), pool).await
     }
 
-    /// Deletes a node pool.
-    pub async fn delete_node_pool(&self, name: &str) -> Answer<Value> {
-        self.delete(&path("/v1/node/pool/", name, ""), &Query::default()).await
-    }
-
     /// Jobs (`jobs`) or nodes (`nodes`) of a node pool.
-    pub async fn node_pool_members(&self, name: &str, what: &str, query: &Query) -> Answer<Vec<Value>> {
+    pub async fn node_pool_members<T: DeserializeOwned>(
+        &self,
+        name: &str,
+        what: &str,
+        query: &Query,
+    ) -> Answer<Vec<T>> {
         self.rows(&path("/v1/node/pool/", name, &format!("/{what}")), query).await
-    }
-
-    /// All namespaces.
-    pub async fn namespace_values(&self) -> Answer<Vec<Value>> {
-        self.rows("/v1/namespaces", &Query::default()).await
-    }
-
-    /// Namespaces whose name starts so.
-    pub async fn namespaces_with_prefix(&self, prefix: &str) -> Answer<Vec<Value>> {
-        self.rows("/v1/namespaces", &Query::default().with("prefix", prefix)).await
-    }
-
-    /// One namespace.
-    pub async fn namespace(&self, name: &str) -> Answer<Value> {
-        self.get(&path("/v1/namespace/", name, ""), &Query::default()).await
     }
 
     /// Writes a namespace.
     pub async fn put_namespace(&self, namespace: &Value) -> Answer<Value> {
         self.put("/v1/namespace", &Query::default(), namespace).await
-    }
-
-    /// Deletes a namespace.
-    pub async fn delete_namespace(&self, name: &str) -> Answer<Value> {
-        self.delete(&path("/v1/namespace/", name, ""), &Query::default()).await
     }
 
     /// Searches all kinds of objects for a prefix.
@@ -366,12 +343,12 @@ impl Client {
     }
 
     /// Services by namespace.
-    pub async fn services(&self) -> Answer<Vec<Value>> {
+    pub async fn services(&self) -> Answer<Vec<Received<NamespaceServices>>> {
         self.rows("/v1/services", &Query::default()).await
     }
 
     /// Where a service runs.
-    pub async fn service(&self, name: &str, query: &Query) -> Answer<Vec<Value>> {
+    pub async fn service(&self, name: &str, query: &Query) -> Answer<Vec<Received<ServiceRegistration>>> {
         self.rows(&path("/v1/service/", name, ""), query).await
     }
 

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use encamp_model::csi::CsiSnapshot;
 use encamp_model::json::null_is_default;
-use encamp_model::{HostVolumeState, SchedulerConfiguration};
+use encamp_model::{HostVolumeState, SchedulerConfiguration, SecretString};
 
 /// An entry of the lists of volumes.
 #[null_is_default]
@@ -194,6 +194,69 @@ impl std::fmt::Debug for GossipKeys {
             .field("num_nodes", &self.num_nodes)
             .finish_non_exhaustive()
     }
+}
+
+/// The registered services of a namespace.
+#[null_is_default]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+pub struct NamespaceServices {
+    /// The namespace.
+    pub namespace: String,
+    /// Its services.
+    pub services: Vec<ServiceTags>,
+}
+
+/// A service and the tags of all its registrations.
+#[null_is_default]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+pub struct ServiceTags {
+    /// The name of the service.
+    pub service_name: String,
+    /// Its tags.
+    pub tags: Vec<String>,
+}
+
+/// The answer to a change of a drain.
+#[null_is_default]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+pub struct DrainResponse {
+    /// Raft index of the change of the node.
+    pub node_modify_index: u64,
+}
+
+/// The metadata of a node. A key without a value was unset.
+#[null_is_default]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+pub struct NodeMeta {
+    /// All of it.
+    pub meta: BTreeMap<String, Option<String>>,
+    /// What was set at run time.
+    pub dynamic: BTreeMap<String, Option<String>>,
+    /// What the configuration sets.
+    pub r#static: BTreeMap<String, Option<String>>,
+}
+
+/// The identity of a node.
+#[null_is_default]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+pub struct NodeIdentity {
+    /// The claims by name.
+    pub claims: BTreeMap<String, Value>,
+}
+
+/// A token with which a node introduces itself to the servers.
+#[null_is_default]
+#[derive(Clone, Default, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+pub struct IntroductionToken {
+    /// The signed token.
+    #[serde(rename = "JWT")]
+    pub jwt: SecretString,
 }
 
 /// The Raft configuration: its peers.

@@ -9,8 +9,9 @@ use serde_json::{Value, json};
 
 use super::client::{Call, Client, Meta, Query, path};
 use super::error::ApiError;
-use encamp_model::VariableLock;
+use super::received::Received;
 use encamp_model::json::null_is_default;
+use encamp_model::{VariableLock, VariableMetadata};
 
 /// A variable with its values. They may be secrets: they are not part of its debug form.
 #[null_is_default]
@@ -78,7 +79,7 @@ fn in_namespace(namespace: &str) -> Query {
 
 impl Client {
     /// Variables that the query asks for, without their values.
-    pub async fn variables(&self, query: &Query) -> Result<(Vec<Value>, Meta), ApiError> {
+    pub async fn variables(&self, query: &Query) -> Result<(Vec<Received<VariableMetadata>>, Meta), ApiError> {
         self.rows("/v1/vars", query).await
     }
 

@@ -3,7 +3,6 @@
 use super::completion::values::{CompleteWith, Objects};
 use super::connection::Connection;
 use super::context::Context;
-use super::data::text;
 use super::error::{CommandResult, ErrorContext};
 use super::objects;
 use super::render::styled::Styled;
@@ -31,7 +30,7 @@ impl AgentFlags {
     pub(super) fn add_to(&self, mut query: Query, c: &Connection) -> CommandResult<Query> {
         if let Some(prefix) = given(&self.node_id) {
             objects::long_enough(&prefix, "Node ID")?;
-            query = query.with("node_id", text(&objects::node(c, &prefix, true, true)?, "ID"));
+            query = query.with("node_id", objects::node(c, &prefix, true, true)?);
         }
         if let Some(server) = given(&self.server_id) {
             query = query.with("server_id", server);

@@ -10,7 +10,7 @@ use tokio::runtime::{Builder, Runtime};
 use super::context::Environment;
 use super::error::{CommandResult, ErrorContext};
 use super::general::GeneralFlags;
-use encamp_api::Client;
+use encamp_api::{ApiError, Client, Meta};
 
 /// A client of one cluster, its runtime, and the time zone of the output.
 pub struct Connection {
@@ -37,6 +37,11 @@ impl Connection {
     /// Waits for a future that uses the network.
     pub fn wait<F: Future>(&self, future: F) -> F::Output {
         block_on_boxed(&self.runtime, Box::pin(future))
+    }
+
+    /// Waits for the result of a request. `failed` begins the message about a failure.
+    pub fn ask<T>(&self, request: impl Future<Output = Result<(T, Meta), ApiError>>, failed: &str) -> CommandResult<T> {
+        Ok(self.wait(request).context(failed)?.0)
     }
 
     /// Sleeps.

@@ -98,11 +98,6 @@ pub fn list<'a>(value: &'a Value, name: &str) -> &'a [Value] {
     value.get(name).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
 }
 
-/// A list of texts, joined.
-pub fn joined(value: &Value, name: &str, glue: &str) -> String {
-    list(value, name).iter().filter_map(Value::as_str).collect::<Vec<_>>().join(glue)
-}
-
 /// Rows by create index, newest first; equal ones by ID.
 pub fn newest_first(rows: &mut [Value]) {
     rows.sort_by(|a, b| {

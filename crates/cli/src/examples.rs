@@ -4,9 +4,33 @@ use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::path::Path;
 
+use super::completion::values::CompleteWith;
 use super::context::Context;
+use super::general::GeneralFlags;
 use super::job_file::cause;
 use encamp_model::quoted;
+
+/// The flags and the argument of commands that write an example in either format.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub(crate) struct InitFlags {
+    /// Format of the file: hcl or json
+    #[arg(long, value_name = "format", default_value = "hcl", add = CompleteWith::Words(&["hcl", "json"]))]
+    pub(crate) out: String,
+    /// Write the example without comments
+    #[arg(long)]
+    pub(crate) quiet: bool,
+    #[command(flatten)]
+    pub(crate) general: GeneralFlags,
+    #[arg(value_name = "filename", add = CompleteWith::DIRECTORIES)]
+    pub(crate) optional_args: Vec<String>,
+}
+
+impl InitFlags {
+    /// Writes the example that the flags select.
+    pub(crate) fn write(&self, context: &mut Context<'_, '_>, files: &Files) -> u8 {
+        write(context, files, &self.out, self.quiet, &self.optional_args)
+    }
+}
 
 /// An example in two formats.
 pub struct Files {

@@ -13,7 +13,7 @@
 //! - [`cluster`]: the state that a command reads. [`changes`]: assumed changes to it.
 //! - [`monitor`]: monitoring evaluations and deployments.
 //! - [`data`]: API responses as JSON values. [`spec_file`]: specification files; [`examples`]: example files.
-//!   [`objects`]: allocations and nodes by ID prefix.
+//!   [`objects`]: allocations and nodes by ID prefix. [`object_commands`]: commands that kinds of objects have in common.
 //! - [`tls`]: certificates of a cluster.
 //! - [`autoscale`]: worker pools. [`autoscale_agent`]: the external autoscaler.
 //! - [`render`]: text, JSON and template output.
@@ -91,6 +91,7 @@ pub mod manual;
 pub mod monitor;
 pub mod namespace;
 pub mod node;
+pub mod object_commands;
 pub mod objects;
 pub mod operator;
 pub mod options;

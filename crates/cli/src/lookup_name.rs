@@ -2,29 +2,28 @@
 
 use serde_json::Value;
 
-use super::data::text;
 use super::error::{CommandError, CommandResult};
-use super::render::table::columns;
+use super::object_commands::Object;
+use encamp_api::Received;
 
-/// The object with this name, or the only one of those that a prefix found. `several` names the objects in the error
-/// about several.
-pub fn by_name(
-    found: &[Value],
-    name: &str,
-    several: &str,
-    none: impl FnOnce() -> CommandError,
-) -> CommandResult<Value> {
-    if let Some(exact) = found.iter().find(|object| text(object, "Name") == name) {
-        return Ok(exact.clone());
-    }
-    match found {
-        [] => Err(none()),
-        [only] => Ok(only.clone()),
-        _ => Err(CommandError::new(format!("Prefix matched multiple {several}\n\n{}", listed(found)))),
-    }
+/// The name in a specification; empty without one. Nothing else is read of a specification in JSON: it is sent to the
+/// servers as it was written.
+pub fn in_specification(object: &Value) -> &str {
+    object.get("Name").and_then(Value::as_str).unwrap_or_default()
 }
 
-/// The table of objects.
-pub fn listed(objects: &[Value]) -> String {
-    columns(objects, &[("Name", &|o| text(o, "Name").into()), ("Description", &|o| text(o, "Description").into())])
+/// The object with the name, or the only one of those that a prefix found. `several` names the objects in the error about
+/// several, `none` is the error without any.
+pub fn by_name<T: Object>(
+    mut found: Vec<Received<T>>,
+    has_name: impl Fn(&T) -> bool,
+    several: &str,
+    none: CommandError,
+) -> CommandResult<Received<T>> {
+    let exact = found.iter().position(|object| has_name(object));
+    match (exact, found.len()) {
+        (None, 0) => Err(none),
+        (None, 2..) => Err(CommandError::new(format!("Prefix matched multiple {several}\n\n{}", T::table(&found)))),
+        (exact, _) => Ok(found.swap_remove(exact.unwrap_or(0))),
+    }
 }

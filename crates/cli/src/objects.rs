@@ -1,14 +1,16 @@
 //! Looking up allocations and nodes by ID prefix (`docs/spec/cli.md §4.2`).
 
-use serde_json::Value;
+use serde::Deserialize;
 
 use super::connection::Connection;
-use super::data::{self, text};
-use super::error::{CommandError, CommandResult, ErrorContext};
+use super::data::typed;
+use super::error::{CommandError, CommandResult};
 use super::lookup::{self, LookupError};
 use super::render::allocations::{self, Listing};
-use super::render::table::{self, Columns};
+use super::render::table::{Columns, columns};
 use super::render::values::{self, Clock};
+use encamp_api::Received;
+use encamp_model::responses::NodeListStub;
 use encamp_model::{AllocListStub, ClientStatus, quoted};
 
 /// The prefix that servers can look up: an even number of digits.
@@ -60,19 +62,19 @@ pub fn allocation_of_job(c: &Connection, job: &str, group: &str) -> Result<Alloc
     })
 }
 
-/// The list entry of the node with this ID prefix. `word` is a part of the error message that `node status` omits.
-pub fn node(c: &Connection, prefix: &str, full_ids: bool, or_id: bool) -> Result<Value, LookupError> {
+/// The ID of the node with this ID prefix. `or_id`: with a part of the error message that `node status` omits.
+pub fn node(c: &Connection, prefix: &str, full_ids: bool, or_id: bool) -> Result<String, LookupError> {
     let prefix = even(prefix);
-    let found = c.wait(c.client.nodes_with_prefix(prefix));
+    let found = c.wait(c.client.nodes_with_prefix::<NodeRow>(prefix));
     let (mut found, _) = found.map_err(LookupError::request("Error querying node info"))?;
-    match found.as_slice() {
+    match found.as_mut_slice() {
         [] => {
             let what = if or_id { "prefix or id" } else { "prefix" };
             Err(LookupError::NotFound(format!("No node(s) with {what} {} found", quoted(prefix))))
         }
-        [only] => Ok(only.clone()),
+        [only] => Ok(std::mem::take(&mut only.object.id)),
         _ => {
-            data::newest_first(&mut found);
+            newest_first(&mut found);
             let line = "Prefix matched multiple nodes".to_string();
             Err(LookupError::Ambiguous { line, list: node_table(&found, full_ids) })
         }
@@ -81,27 +83,50 @@ pub fn node(c: &Connection, prefix: &str, full_ids: bool, or_id: bool) -> Result
 
 /// The ID of the node of the contacted agent.
 pub fn own_node(c: &Connection) -> CommandResult<String> {
-    let (agent, _) = c.wait(c.client.agent_self()).context("Error querying agent info")?;
-    let id = agent.get("stats").and_then(|s| s.get("client")).map(|c| text(c, "node_id")).unwrap_or_default();
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
+    struct Agent {
+        stats: Stats,
+    }
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
+    struct Stats {
+        client: Client,
+    }
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
+    struct Client {
+        node_id: String,
+    }
+    let agent = c.ask(c.client.agent_self(), "Error querying agent info")?;
+    let id = typed::<Agent>(&agent)?.stats.client.node_id;
     if id.is_empty() {
         let line = "The contacted agent is not a client: name the node instead of using -self";
         return Err(CommandError::new(line));
     }
-    Ok(id.to_string())
+    Ok(id)
+}
+
+/// A row of a list of nodes.
+pub type NodeRow = Received<NodeListStub>;
+
+/// Nodes by create index, newest first; equal ones by ID.
+pub fn newest_first(nodes: &mut [NodeRow]) {
+    nodes.sort_by(|a, b| (b.create_index, &a.id).cmp(&(a.create_index, &b.id)));
 }
 
 /// The table of nodes without their pools.
-pub fn node_table(nodes: &[Value], full_ids: bool) -> String {
-    let columns: &Columns<'_, Value> = &[
-        ("ID", &|node| values::id(text(node, "ID"), full_ids).into()),
-        ("DC", &|node| text(node, "Datacenter").into()),
-        ("Name", &|node| text(node, "Name").into()),
-        ("Class", &|node| text(node, "NodeClass").into()),
-        ("Drain", &|node| data::flag(node, "Drain").to_string()),
-        ("Eligibility", &|node| text(node, "SchedulingEligibility").into()),
-        ("Status", &|node| text(node, "Status").into()),
+pub fn node_table(nodes: &[NodeRow], full_ids: bool) -> String {
+    let shown: &Columns<'_, NodeRow> = &[
+        ("ID", &|node| values::id(&node.id, full_ids).into()),
+        ("DC", &|node| node.datacenter.clone()),
+        ("Name", &|node| node.name.clone()),
+        ("Class", &|node| node.node_class.clone()),
+        ("Drain", &|node| node.drain.to_string()),
+        ("Eligibility", &|node| node.scheduling_eligibility.to_string()),
+        ("Status", &|node| node.status.to_string()),
     ];
-    table::columns(nodes, columns)
+    columns(nodes, shown)
 }
 
 #[cfg(test)]

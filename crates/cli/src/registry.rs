@@ -1,11 +1,14 @@
 //! All commands and groups.
 
 use super::command::Entry;
+use super::object_commands::{DeleteObject, ListObjects, ShowObject};
+use super::*;
+use encamp_model::{AclAuthMethod, AclBindingRule, AclPolicy, AclRole, AclToken};
 
 /// The entries of the commands with these argument structs.
 macro_rules! commands {
-    ($($($path:ident)::+,)+) => {
-        &[$(Entry::of::<super::$($path)::+>),+]
+    ($($command:ty,)+) => {
+        &[$(Entry::of::<$command>),+]
     };
 }
 
@@ -107,10 +110,10 @@ pub const COMMANDS: &[fn() -> Entry] = commands![
     node::meta::NodeMetaRead,
     node::pool::change::NodePoolApply,
     node::pool::list::NodePoolList,
-    node::pool::list::NodePoolInfo,
+    ShowObject<node::pool::NodePool>,
     node::pool::members::NodePoolNodes,
     node::pool::members::NodePoolJobs,
-    node::pool::change::NodePoolDelete,
+    DeleteObject<node::pool::NodePool>,
     volume::status::VolumeStatus,
     volume::create::VolumeCreate,
     volume::create::VolumeRegister,
@@ -129,10 +132,10 @@ pub const COMMANDS: &[fn() -> Entry] = commands![
     snapshot_fetch::SnapshotFetch,
     // Namespaces, variables, servers and agents.
     namespace::change::NamespaceApply,
-    namespace::show::NamespaceList,
-    namespace::show::NamespaceStatus,
+    ListObjects<namespace::Namespace>,
+    ShowObject<namespace::Namespace>,
     namespace::show::NamespaceInspect,
-    namespace::change::NamespaceDelete,
+    DeleteObject<namespace::Namespace>,
     var::put::VarPut,
     var::get::VarGet,
     var::list::VarList,
@@ -181,33 +184,33 @@ pub const COMMANDS: &[fn() -> Entry] = commands![
     // Access control.
     acl::tokens::AclBootstrap,
     acl::policies::AclPolicyApply,
-    acl::policies::AclPolicyList,
-    acl::policies::AclPolicyInfo,
+    ListObjects<AclPolicy>,
+    ShowObject<AclPolicy>,
     acl::policies::AclPolicySelf,
-    acl::policies::AclPolicyDelete,
+    DeleteObject<AclPolicy>,
     acl::roles::AclRoleCreate,
-    acl::roles::AclRoleList,
+    ListObjects<AclRole>,
     acl::roles::AclRoleInfo,
     acl::roles::AclRoleUpdate,
-    acl::roles::AclRoleDelete,
+    DeleteObject<AclRole>,
     acl::tokens::AclTokenCreate,
-    acl::tokens::AclTokenList,
+    ListObjects<AclToken>,
     acl::tokens::AclTokenSelf,
-    acl::tokens::AclTokenInfo,
+    ShowObject<AclToken>,
     acl::tokens::AclTokenUpdate,
-    acl::tokens::AclTokenDelete,
+    DeleteObject<AclToken>,
     acl::explain::AclExplain,
     acl::auth_methods::AclAuthMethodCreate,
-    acl::auth_methods::AclAuthMethodList,
-    acl::auth_methods::AclAuthMethodInfo,
+    ListObjects<AclAuthMethod>,
+    ShowObject<AclAuthMethod>,
     acl::auth_methods::AclAuthMethodUpdate,
     acl::binding_rules::AclBindingRuleCreate,
-    acl::binding_rules::AclBindingRuleList,
-    acl::binding_rules::AclBindingRuleInfo,
+    ListObjects<AclBindingRule>,
+    ShowObject<AclBindingRule>,
     acl::binding_rules::AclBindingRuleUpdate,
     acl::login::Login,
-    acl::binding_rules::AclBindingRuleDelete,
-    acl::auth_methods::AclAuthMethodDelete,
+    DeleteObject<AclBindingRule>,
+    DeleteObject<AclAuthMethod>,
     // Commands of Nomad Enterprise, which have no examples.
     enterprise::License,
     enterprise::Quota,

@@ -1,19 +1,10 @@
 //! `scaling policy list` and `scaling policy info` (`docs/spec/cli.md §12.4`).
 
-use serde_json::Value;
-
-use super::command::Run;
-use super::command_meta::Meta;
-use super::completion::values::CompleteWith;
-use super::connection::Connection;
-use super::context::Context;
-use super::error::{CommandError, CommandResult, ErrorContext};
-use super::format::{FormatFlags, ListFlags};
-use super::general::GeneralFlags;
 use super::lookup_id;
-use super::render::table::{Form, table};
+use super::prelude::*;
+use super::render::table::{Columns, columns, pairs};
 use super::render::{json, values};
-use encamp_api::{Query, path};
+use encamp_api::{Query, Received, path};
 use encamp_model::ScalingPolicy;
 use encamp_model::responses::ScalingPolicyListStub;
 
@@ -56,11 +47,10 @@ impl ScalingPolicyList {
                 query = query.with(name, value);
             }
         }
-        let rows = connection.wait(connection.client.rows::<ScalingPolicyListStub>("/v1/scaling/policies", &query));
-        let (mut rows, _) = rows.context("Error listing scaling policies")?;
+        let read = connection.client.rows::<ScalingPolicyListStub>("/v1/scaling/policies", &query);
+        let mut rows = connection.ask(read, "Error listing scaling policies")?;
         if formatted {
-            let value = serde_json::to_value(&rows)?;
-            return self.list.format.print(context.ui, &value, "[]*api.ScalingPolicyListStub");
+            return self.list.format.print(context.ui, &rows, "[]*api.ScalingPolicyListStub");
         }
         if rows.is_empty() {
             context.ui.output("No policies found");
@@ -74,13 +64,13 @@ impl ScalingPolicyList {
 /// The table of policies by target.
 pub(super) fn listed(policies: &mut [ScalingPolicyListStub], verbose: bool) -> String {
     policies.sort_by(|a, b| (target(&a.target), &a.id).cmp(&(target(&b.target), &b.id)));
-    let mut lines = vec!["ID|Enabled|Type|Target".to_string()];
-    lines.extend(
-        policies
-            .iter()
-            .map(|p| format!("{}|{}|{}|{}", values::id(&p.id, verbose), p.enabled, p.r#type, target(&p.target))),
-    );
-    table(&lines, Form::List)
+    let shown: &Columns<'_, ScalingPolicyListStub> = &[
+        ("ID", &|p| values::id(&p.id, verbose).into()),
+        ("Enabled", &|p| p.enabled.to_string()),
+        ("Type", &|p| p.r#type.to_string()),
+        ("Target", &|p| target(&p.target)),
+    ];
+    columns(&*policies, shown)
 }
 
 /// The target of a policy, from namespace to task group.
@@ -124,26 +114,24 @@ impl ScalingPolicyInfo {
         let formatted = self.format.wanted()?;
         let connection = Connection::new(&self.general, context.env)?;
         let id = lookup_id::scaling_policy(&connection, given)?;
-        let to = path("/v1/scaling/policy/", &id, "");
-        const FAILED: &str = "Error querying scaling policy";
-        let read = connection.wait(connection.client.get::<Value>(&to, &Query::default()));
-        let (value, _) = read.context(FAILED)?;
+        let (to, query) = (path("/v1/scaling/policy/", &id, ""), Query::default());
+        let read = connection.client.get::<Received<ScalingPolicy>>(&to, &query);
+        let policy = connection.ask(read, "Error querying scaling policy")?;
         if formatted {
-            return self.format.print(context.ui, &value, "*api.ScalingPolicy");
+            return self.format.print(context.ui, &policy, "*api.ScalingPolicy");
         }
-        let policy: ScalingPolicy = encamp_api::json::from_value(&value).context(FAILED)?;
-        let lines = [
-            format!("ID|{}", values::id(&policy.id, self.verbose)),
-            format!("Enabled|{}", policy.enabled),
-            format!("Target|{}", target(&policy.target)),
-            format!("Min|{}", policy.min),
-            format!("Max|{}", policy.max),
+        let rows = [
+            ("ID", values::id(&policy.id, self.verbose).to_string()),
+            ("Enabled", policy.enabled.to_string()),
+            ("Target", target(&policy.target)),
+            ("Min", policy.min.to_string()),
+            ("Max", policy.max.to_string()),
         ];
         let rules = match policy.policy.as_ref().filter(|p| !p.is_empty()) {
             None => "<empty>".into(),
             Some(rules) => json::indented(rules).map_err(CommandError::new)?,
         };
-        context.ui.output(&format!("{}\n\nPolicy:\n{rules}", table(&lines, Form::KeyValue)));
+        context.ui.output(&format!("{}\n\nPolicy:\n{rules}", pairs(&rows)));
         Ok(0)
     }
 }

@@ -1,31 +1,27 @@
 //! `service list`, `service info`, `service delete` (`docs/spec/cli.md §12.4`).
 
-use serde_json::Value;
-
-use super::command::Run;
-use super::command_meta::Meta;
-use super::connection::Connection;
-use super::context::Context;
-use super::data::{self, list, text};
-use super::error::{CommandError, CommandResult, ErrorContext};
-use super::format::{FormatFlags, PageFlags, without_token};
-use super::general::GeneralFlags;
-use super::render::table::{Form, pairs, table};
+use super::format::without_token;
+use super::prelude::*;
+use super::render::table::{Column, Columns, columns, pairs};
 use super::render::values;
-use encamp_api::Query;
+use encamp_api::types::NamespaceServices;
+use encamp_api::{Query, Received};
 use encamp_model::{ServiceRegistration, quoted};
 
-/// A service: namespace, name, tags.
-type Row = (String, String, Vec<String>);
+/// A service.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Row {
+    namespace: String,
+    name: String,
+    tags: Vec<String>,
+}
 
-fn rows(answer: &[Value]) -> Vec<Row> {
+fn rows(answer: &[Received<NamespaceServices>]) -> Vec<Row> {
     let services = answer.iter().flat_map(|entry| {
-        let namespace = text(entry, "Namespace");
-        list(entry, "Services").iter().map(move |service| {
-            let mut tags: Vec<String> =
-                list(service, "Tags").iter().filter_map(Value::as_str).map(String::from).collect();
+        entry.services.iter().map(|service| {
+            let mut tags = service.tags.clone();
             tags.sort();
-            (namespace.to_string(), text(service, "ServiceName").to_string(), tags)
+            Row { namespace: entry.namespace.clone(), name: service.service_name.clone(), tags }
         })
     });
     let mut rows: Vec<Row> = services.collect();
@@ -35,20 +31,16 @@ fn rows(answer: &[Value]) -> Vec<Row> {
 
 /// The table of services.
 fn listed(rows: &[Row], namespaces: bool) -> String {
-    let column = |text: &str| if namespaces { format!("|{text}") } else { String::new() };
-    let mut lines = vec![format!("Service Name{}|Tags", column("Namespace"))];
-    lines
-        .extend(rows.iter().map(|(namespace, name, tags)| format!("{name}{}|[{}]", column(namespace), tags.join(","))));
-    table(&lines, Form::List)
+    let mut shown: Vec<Column<'_, Row>> = vec![("Service Name", &|row| row.name.clone())];
+    if namespaces {
+        shown.push(("Namespace", &|row| row.namespace.clone()));
+    }
+    shown.push(("Tags", &|row| format!("[{}]", row.tags.join(","))));
+    columns(rows, &shown)
 }
 
 /// The beginning of the messages about failed requests.
 const FAILED: &str = "Error listing service registrations";
-
-fn read(c: &Connection) -> CommandResult<Vec<Value>> {
-    let read = c.wait(c.client.services());
-    Ok(read.context(FAILED)?.0)
-}
 
 /// Display all registered services
 ///
@@ -72,7 +64,7 @@ impl Run for ServiceList {
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         context.connected(&self.general, |c, context| {
-            let answer = read(c)?;
+            let answer = c.ask(c.client.services(), FAILED)?;
             if answer.is_empty() {
                 context.ui.output("No service registrations found");
                 return Ok(0);
@@ -120,13 +112,15 @@ impl Run for ServiceInfo {
     }
 }
 
-/// The namespace and name of the selected service.
-fn find(c: &Connection, prefix: &str) -> CommandResult<(String, String)> {
-    let found: Vec<Row> = rows(&read(c)?).into_iter().filter(|(_, name, _)| name.starts_with(prefix)).collect();
-    let exact: Vec<&Row> = found.iter().filter(|(_, name, _)| name == prefix).collect();
-    match (exact.as_slice(), found.as_slice()) {
-        ([(namespace, name, _)], _) | ([], [(namespace, name, _)]) => Ok((namespace.clone(), name.clone())),
-        ([], []) => {
+/// The selected service.
+fn find(c: &Connection, prefix: &str) -> CommandResult<Row> {
+    let mut found = rows(&c.ask(c.client.services(), FAILED)?);
+    found.retain(|row| row.name.starts_with(prefix));
+    let exact: Vec<usize> = (0..).zip(&found).filter(|(_, row)| row.name == prefix).map(|(n, _)| n).collect();
+    match (exact.as_slice(), found.len()) {
+        ([only], _) => Ok(found.swap_remove(*only)),
+        ([], 1) => Ok(found.swap_remove(0)),
+        ([], 0) => {
             let none = format!("No service registrations with prefix {} found", quoted(prefix));
             Err(CommandError::new(none).within(FAILED))
         }
@@ -136,10 +130,10 @@ fn find(c: &Connection, prefix: &str) -> CommandResult<(String, String)> {
 
 impl ServiceInfo {
     fn show(&self, c: &Connection, context: &mut Context<'_, '_>, prefix: &str) -> CommandResult<u8> {
-        let (namespace, name) = find(c, prefix)?;
+        let Row { namespace, name, .. } = find(c, prefix)?;
         let query = self.page.query(Query::in_namespace(&namespace));
         let read = c.wait(c.client.service(&name, &query));
-        let (places, meta) = read.context(FAILED)?;
+        let (mut places, meta) = read.context(FAILED)?;
         if places.is_empty() {
             context.ui.output("No service registrations found");
             return Ok(0);
@@ -147,19 +141,20 @@ impl ServiceInfo {
         if self.format.wanted()? {
             return self.format.print(context.ui, &places, "[]*api.ServiceRegistration");
         }
-        let mut places: Vec<ServiceRegistration> = places.iter().map(data::typed).collect::<Result<_, _>>()?;
         places.sort_by(|a, b| (&a.job_id, &a.alloc_id, &a.id).cmp(&(&b.job_id, &b.alloc_id, &b.id)));
         if self.verbose {
             for place in &places {
                 context.ui.output(&format!("{}\n", block(place)));
             }
         } else {
-            let mut lines = vec!["Job ID|Address|Tags|Node ID|Alloc ID".to_string()];
-            lines.extend(places.iter().map(|p| {
-                let (node, alloc) = (values::id(&p.node_id, false), values::id(&p.alloc_id, false));
-                format!("{}|{}|[{}]|{node}|{alloc}", p.job_id, address(p), p.tags.join(","))
-            }));
-            context.ui.output(&table(&lines, Form::List));
+            let shown: &Columns<'_, Received<ServiceRegistration>> = &[
+                ("Job ID", &|p| p.job_id.clone()),
+                ("Address", &|p| address(p)),
+                ("Tags", &|p| format!("[{}]", p.tags.join(","))),
+                ("Node ID", &|p| values::id(&p.node_id, false).into()),
+                ("Alloc ID", &|p| values::id(&p.alloc_id, false).into()),
+            ];
+            context.ui.output(&columns(&places, shown));
         }
         if let Some(next) = &meta.next_token {
             let line = without_token(context.args);
@@ -221,8 +216,7 @@ impl Run for ServiceDelete {
             return context.usage_error("This command takes two arguments: <service_name> and <service_id>");
         };
         context.connected(&self.general, |c, context| {
-            let done = c.wait(c.client.delete_service(name, id));
-            done.context("Error deleting service registration")?;
+            c.ask(c.client.delete_service(name, id), "Error deleting service registration")?;
             context.ui.output("Successfully deleted service registration");
             Ok(0)
         })

@@ -1,87 +1,95 @@
 //! `acl auth-method …` (`docs/spec/cli.md §13`).
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 
-use super::{ObjectKind, read_text, shown};
-use crate::command::Run;
-use crate::command_meta::Meta;
-use crate::completion::values::{CompleteWith, Objects};
-use crate::context::Context;
-use crate::data::{flag, list, text};
-use crate::error::{CommandResult, ErrorContext};
-use crate::format::FormatFlags;
-use crate::general::GeneralFlags;
+use super::{duration, read_text};
+use crate::object_commands::{Object, ObjectFlags, Verb, changed};
+use crate::prelude::*;
 use crate::render::table::{Columns, pairs};
-use encamp_api::AclKind;
 use encamp_model::duration::parse_duration;
-use encamp_model::format_duration;
+use encamp_model::{AclAuthMethod, AclAuthMethodConfig, format_duration};
 
-const METHOD: ObjectKind = ObjectKind {
-    kind: AclKind::AuthMethod,
-    type_name: "*api.ACLAuthMethod",
-    row_type_name: "[]*api.ACLAuthMethodListStub",
-    reading: "Error reading ACL auth method",
-    creating: "Error creating ACL auth method",
-    updating: "Error updating ACL auth method",
-    deleting: "Error deleting ACL auth method",
-    listing: "Error listing ACL auth methods",
-    none: "No ACL auth methods found",
-    print: |context, object| context.ui.output(&block(object)),
-};
+impl Object for AclAuthMethod {
+    const ARGUMENT: (&'static str, CompleteWith) = ("name", CompleteWith::Live(Objects::AclAuthMethods));
+    const TYPE_NAME: &'static str = "*api.ACLAuthMethod";
+    const SHOW: Verb = Verb {
+        help: "Show an auth method\n\nSecrets are not shown. The argument is the name of the method.",
+        failed: "Error reading ACL auth method",
+        meta: Meta::new("acl auth-method info").examples(&[
+            ("Show an auth method", "encamp acl auth-method info ci"),
+            ("Print how long its tokens live", "encamp acl auth-method info -t '{{.MaxTokenTTL}}' ci"),
+        ]),
+    };
+    const LIST: Verb = Verb {
+        help: "List auth methods\n\nNeeds no token.",
+        failed: "Error listing ACL auth methods",
+        meta: Meta::new("acl auth-method list").examples(&[
+            ("List the auth methods", "encamp acl auth-method list"),
+            ("Print them as JSON", "encamp acl auth-method list -json"),
+        ]),
+    };
+    const LIST_TYPE_NAME: &'static str = "[]*api.ACLAuthMethodListStub";
+    const NONE: Option<&'static str> = Some("No ACL auth methods found");
+    const COLUMNS: &'static Columns<'static, AclAuthMethod> =
+        &[("Name", &|m| m.name.clone()), ("Type", &|m| m.r#type.to_string()), ("Default", &|m| m.default.to_string())];
+    const DELETE: Verb = Verb {
+        help: "Delete an auth method\n\nDeletes the method and its binding rules; tokens that it gave stay until they \
+             expire. The argument is the name of the method.",
+        failed: "Error deleting ACL auth method",
+        meta: Meta::new("acl auth-method delete").examples(&[
+            ("Delete an auth method and its binding rules", "encamp acl auth-method delete ci"),
+            (
+                "Delete an auth method with the token of an administrator",
+                "encamp acl auth-method delete -token $ADMIN_TOKEN main",
+            ),
+        ]),
+    };
+    const DELETED: fn(&str) -> String = |name| format!("ACL auth method {name} successfully deleted");
 
-fn block(method: &Value) -> String {
-    let head = pairs(&[
-        ("Name", text(method, "Name").to_string()),
-        ("Type", text(method, "Type").to_string()),
-        ("Locality", text(method, "TokenLocality").to_string()),
-        ("Max Token TTL", text(method, "MaxTokenTTL").to_string()),
-        ("Token Name Format", text(method, "TokenNameFormat").to_string()),
-        ("Default", flag(method, "Default").to_string()),
-        ("Create Index", shown(method, "CreateIndex")),
-        ("Modify Index", shown(method, "ModifyIndex")),
-    ]);
-    format!("{head}\n\nAuth Method Config\n\n{}", config_block(method.get("Config").unwrap_or(&Value::Null)))
+    fn print(&self, context: &mut Context<'_, '_>) {
+        context.ui.output(&pairs(&[
+            ("Name", self.name.clone()),
+            ("Type", self.r#type.to_string()),
+            ("Locality", self.token_locality.to_string()),
+            ("Max Token TTL", duration(self.max_token_ttl)),
+            ("Token Name Format", self.token_name_format.clone()),
+            ("Default", self.default.to_string()),
+            ("Create Index", self.create_index.to_string()),
+            ("Modify Index", self.modify_index.to_string()),
+        ]));
+        let config = self.config.as_ref().map(config_block).unwrap_or_default();
+        context.ui.output(&format!("\nAuth Method Config\n\n{config}"));
+    }
 }
 
 /// The settings of a method that have a value.
-fn config_block(config: &Value) -> String {
-    let value = |member: &str| {
-        let listed = list(config, member);
-        match config.get(member) {
-            _ if !listed.is_empty() => {
-                listed.iter().filter_map(Value::as_str).map(str::trim_end).collect::<Vec<_>>().join(",")
-            }
-            Some(Value::Object(map)) => {
-                let pairs = map.iter().map(|(k, v)| format!("{{{k}: {}}}", v.as_str().unwrap_or_default()));
-                pairs.collect::<Vec<_>>().join("; ")
-            }
-            Some(Value::Array(_)) => String::new(),
-            _ => shown(config, member),
-        }
+fn config_block(config: &AclAuthMethodConfig) -> String {
+    let list = |texts: &[String]| texts.iter().map(|text| text.trim_end()).collect::<Vec<_>>().join(",");
+    let map = |map: &BTreeMap<String, String>| {
+        map.iter().map(|(k, v)| format!("{{{k}: {v}}}")).collect::<Vec<_>>().join("; ")
     };
-    let rows: Vec<(&str, String)> = [
-        ("JWT Validation Public Keys", "JWTValidationPubKeys"),
-        ("JWKS URL", "JWKSURL"),
-        ("OIDC Discovery URL", "OIDCDiscoveryURL"),
-        ("OIDC Client ID", "OIDCClientID"),
-        ("OIDC Client Secret", "OIDCClientSecret"),
-        ("OIDC Scopes", "OIDCScopes"),
-        ("Bound audiences", "BoundAudiences"),
-        ("Bound issuer", "BoundIssuer"),
-        ("Allowed redirects URIs", "AllowedRedirectURIs"),
-        ("Discovery CA pem", "DiscoveryCaPem"),
-        ("JWKS CA cert", "JWKSCACert"),
-        ("Signing algorithms", "SigningAlgs"),
-        ("Expiration Leeway", "ExpirationLeeway"),
-        ("NotBefore Leeway", "NotBeforeLeeway"),
-        ("ClockSkew Leeway", "ClockSkewLeeway"),
-        ("Claim mappings", "ClaimMappings"),
-        ("List claim mappings", "ListClaimMappings"),
-    ]
-    .into_iter()
-    .map(|(title, member)| (title, value(member)))
-    .filter(|(_, value)| !value.is_empty())
-    .collect();
+    let mut rows = vec![
+        ("JWT Validation Public Keys", list(&config.jwt_validation_pub_keys)),
+        ("JWKS URL", config.jwks_url.clone()),
+        ("OIDC Discovery URL", config.oidc_discovery_url.clone()),
+        ("OIDC Client ID", config.oidc_client_id.clone()),
+        ("OIDC Client Secret", config.oidc_client_secret.expose().into()),
+        ("OIDC Scopes", list(&config.oidc_scopes)),
+        ("Bound audiences", list(&config.bound_audiences)),
+        ("Bound issuer", list(&config.bound_issuer)),
+        ("Allowed redirects URIs", list(&config.allowed_redirect_uris)),
+        ("Discovery CA pem", list(&config.discovery_ca_pem)),
+        ("JWKS CA cert", config.jwks_ca_cert.clone()),
+        ("Signing algorithms", list(&config.signing_algs)),
+        ("Expiration Leeway", duration(config.expiration_leeway)),
+        ("NotBefore Leeway", duration(config.not_before_leeway)),
+        ("ClockSkew Leeway", duration(config.clock_skew_leeway)),
+        ("Claim mappings", map(&config.claim_mappings)),
+        ("List claim mappings", map(&config.list_claim_mappings)),
+    ];
+    rows.retain(|(_, value)| !value.is_empty());
     pairs(&rows)
 }
 
@@ -109,35 +117,31 @@ pub(crate) struct MethodFlags {
 }
 
 impl MethodFlags {
-    /// Puts what is given into a method.
-    fn put(&self, method: &mut Value, context: &Context<'_, '_>) -> CommandResult<()> {
-        let texts = [
-            ("Type", &self.r#type),
-            ("TokenLocality", &self.token_locality),
-            ("TokenNameFormat", &self.token_name_format),
-        ];
-        for (member, value) in texts {
-            if let Some(value) = value {
-                method[member] = json!(value);
-            }
-        }
-        if let Some(ttl) = self.max_token_ttl {
-            method["MaxTokenTTL"] = format_duration(ttl).into();
-        }
-        if self.default {
-            method["Default"] = json!(true);
-        }
+    /// A method with what is given.
+    fn put(&self, method: Value, context: &Context<'_, '_>) -> CommandResult<Value> {
         let source = match self.config.as_deref() {
-            None => return Ok(()),
-            Some("-") => read_text("-", context)?,
+            Some("-") => Some(read_text("-", context)?),
             Some(config) => match config.strip_prefix('@') {
-                Some(file) => read_text(file, context)?,
-                None => config.to_string(),
+                Some(file) => Some(read_text(file, context)?),
+                None => Some(config.to_string()),
             },
+            None => None,
         };
-        let config: Value = serde_json::from_str(&source).context("Error parsing JSON of -config")?;
-        method["Config"] = config;
-        Ok(())
+        let config = source.map(|text| serde_json::from_str::<Value>(&text)).transpose();
+        let config = config.context("Error parsing JSON of -config")?;
+        let changes = json!({
+            "Type": self.r#type,
+            "TokenLocality": self.token_locality,
+            "TokenNameFormat": self.token_name_format,
+            "MaxTokenTTL": self.max_token_ttl.map(format_duration),
+            "Default": self.default.then_some(true),
+        });
+        let mut method = changed(method, changes);
+        if let Value::Object(members) = &mut method {
+            // Also null, if that is given.
+            members.extend(config.map(|config| ("Config".to_string(), config)));
+        }
+        Ok(method)
     }
 }
 
@@ -153,9 +157,7 @@ pub struct AclAuthMethodCreate {
     #[command(flatten)]
     pub(crate) method: MethodFlags,
     #[command(flatten)]
-    pub(crate) format: FormatFlags,
-    #[command(flatten)]
-    pub(crate) general: GeneralFlags,
+    pub(crate) flags: ObjectFlags,
 }
 
 impl Run for AclAuthMethodCreate {
@@ -176,11 +178,14 @@ impl Run for AclAuthMethodCreate {
         if self.name.is_empty() {
             return context.usage_error("ACL auth method name must be specified using the -name flag");
         }
-        let mut method = json!({ "Name": self.name, "TokenLocality": "local" });
-        if let Err(e) = self.method.put(&mut method, context) {
-            return context.report(&e);
-        }
-        METHOD.show(context, (&self.general, &self.format), |c, _| METHOD.create(c, &method))
+        let method = json!({ "Name": self.name, "TokenLocality": "local" });
+        let method = match self.method.put(method, context) {
+            Ok(method) => method,
+            Err(e) => return context.report(&e),
+        };
+        self.flags.show(context, |c, _| {
+            c.ask(c.client.create_object::<AclAuthMethod>(&method), "Error creating ACL auth method")
+        })
     }
 }
 
@@ -192,9 +197,7 @@ pub struct AclAuthMethodUpdate {
     #[command(flatten)]
     pub(crate) method: MethodFlags,
     #[command(flatten)]
-    pub(crate) format: FormatFlags,
-    #[command(flatten)]
-    pub(crate) general: GeneralFlags,
+    pub(crate) flags: ObjectFlags,
     #[arg(value_name = "name", add = CompleteWith::Live(Objects::AclAuthMethods))]
     pub(crate) name: String,
 }
@@ -207,87 +210,9 @@ impl Run for AclAuthMethodUpdate {
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let name = &self.name;
-        METHOD.show(context, (&self.general, &self.format), |c, context| {
-            let mut method = METHOD.read(c, name)?;
-            self.method.put(&mut method, context)?;
-            METHOD.put(c, name, &method)
+        self.flags.show(context, |c, context| {
+            let method = self.method.put(AclAuthMethod::find(c, name)?.json, context)?;
+            c.ask(c.client.put_object::<AclAuthMethod>(name, &method), "Error updating ACL auth method")
         })
-    }
-}
-
-/// Show an auth method
-///
-/// Secrets are not shown. The argument is the name of the method.
-#[derive(Debug, clap::Parser)]
-pub struct AclAuthMethodInfo {
-    #[command(flatten)]
-    pub(crate) format: FormatFlags,
-    #[command(flatten)]
-    pub(crate) general: GeneralFlags,
-    #[arg(value_name = "name", add = CompleteWith::Live(Objects::AclAuthMethods))]
-    pub(crate) name: String,
-}
-
-impl Run for AclAuthMethodInfo {
-    const META: Meta = Meta::new("acl auth-method info").examples(&[
-        ("Show an auth method", "encamp acl auth-method info ci"),
-        ("Print how long its tokens live", "encamp acl auth-method info -t '{{.MaxTokenTTL}}' ci"),
-    ]);
-
-    fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        METHOD.info(context, (&self.general, &self.format), &self.name)
-    }
-}
-
-/// Delete an auth method
-///
-/// Deletes the method and its binding rules; tokens that it gave stay until they expire. The argument is the name of the
-/// method.
-#[derive(Debug, clap::Parser)]
-pub struct AclAuthMethodDelete {
-    #[command(flatten)]
-    pub(crate) general: GeneralFlags,
-    #[arg(value_name = "name", add = CompleteWith::Live(Objects::AclAuthMethods))]
-    pub(crate) name: String,
-}
-
-impl Run for AclAuthMethodDelete {
-    const META: Meta = Meta::new("acl auth-method delete").examples(&[
-        ("Delete an auth method and its binding rules", "encamp acl auth-method delete ci"),
-        (
-            "Delete an auth method with the token of an administrator",
-            "encamp acl auth-method delete -token $ADMIN_TOKEN main",
-        ),
-    ]);
-
-    fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        METHOD.delete(context, &self.general, &self.name, |name| format!("ACL auth method {name} successfully deleted"))
-    }
-}
-
-/// List auth methods
-///
-/// Needs no token.
-#[derive(Debug, clap::Parser)]
-pub struct AclAuthMethodList {
-    #[command(flatten)]
-    pub(crate) format: FormatFlags,
-    #[command(flatten)]
-    pub(crate) general: GeneralFlags,
-}
-
-impl Run for AclAuthMethodList {
-    const META: Meta = Meta::new("acl auth-method list").examples(&[
-        ("List the auth methods", "encamp acl auth-method list"),
-        ("Print them as JSON", "encamp acl auth-method list -json"),
-    ]);
-
-    fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let columns: &Columns<'_, Value> = &[
-            ("Name", &|m| text(m, "Name").into()),
-            ("Type", &|m| text(m, "Type").into()),
-            ("Default", &|m| flag(m, "Default").to_string()),
-        ];
-        METHOD.list(context, (&self.general, &self.format), columns)
     }
 }

@@ -2,44 +2,66 @@
 
 use serde_json::{Value, json};
 
-use super::{ObjectKind, shown, time};
-use crate::command::Run;
-use crate::command_meta::Meta;
-use crate::completion::values::{CompleteWith, Objects};
-use crate::context::Context;
-use crate::data::text;
-use crate::format::FormatFlags;
-use crate::general::GeneralFlags;
+use super::time;
+use crate::object_commands::{Object, ObjectFlags, Verb, changed};
+use crate::prelude::*;
 use crate::render::table::{Columns, pairs};
-use encamp_api::AclKind;
-use encamp_model::quoted;
+use encamp_model::{AclBindingRule, quoted};
 
-const RULE: ObjectKind = ObjectKind {
-    kind: AclKind::BindingRule,
-    type_name: "*api.ACLBindingRule",
-    row_type_name: "[]*api.ACLBindingRuleListStub",
-    reading: "Error reading ACL binding rule",
-    creating: "Error creating ACL binding rule",
-    updating: "Error updating ACL binding rule",
-    deleting: "Error deleting ACL binding rule",
-    listing: "Error listing ACL binding rules",
-    none: "No ACL binding rules found",
-    print: |context, object| context.ui.output(&block(object)),
-};
+impl Object for AclBindingRule {
+    const ARGUMENT: (&'static str, CompleteWith) = ("id", CompleteWith::Live(Objects::AclBindingRules));
+    const TYPE_NAME: &'static str = "*api.ACLBindingRule";
+    const SHOW: Verb = Verb {
+        help: "Show a binding rule\n\nThe argument is the ID of the rule.",
+        failed: "Error reading ACL binding rule",
+        meta: Meta::new("acl binding-rule info").examples(&[
+            ("Show a binding rule", "encamp acl binding-rule info 95d1f7c3-3b08-4e6a-b2c7-50a9e6d4f812"),
+            ("Print a binding rule as JSON", "encamp acl binding-rule info -json 95d1f7c3-3b08-4e6a-b2c7-50a9e6d4f812"),
+        ]),
+    };
+    const LIST: Verb = Verb {
+        help: "List binding rules\n\nLists the rules of all auth methods.",
+        failed: "Error listing ACL binding rules",
+        meta: Meta::new("acl binding-rule list").examples(&[
+            ("List the binding rules", "encamp acl binding-rule list"),
+            ("Print them as JSON", "encamp acl binding-rule list -json"),
+        ]),
+    };
+    const LIST_TYPE_NAME: &'static str = "[]*api.ACLBindingRuleListStub";
+    const NONE: Option<&'static str> = Some("No ACL binding rules found");
+    const COLUMNS: &'static Columns<'static, AclBindingRule> = &[
+        ("ID", &|r| r.id.clone()),
+        ("Description", &|r| r.description.clone()),
+        ("Auth Method", &|r| r.auth_method.clone()),
+    ];
+    const DELETE: Verb = Verb {
+        help: "Delete a binding rule\n\nTokens that the rule gave rights to keep them until they expire. The argument \
+             is the ID of the rule.",
+        failed: "Error deleting ACL binding rule",
+        meta: Meta::new("acl binding-rule delete").examples(&[
+            ("Delete a binding rule", "encamp acl binding-rule delete 95d1f7c3-3b08-4e6a-b2c7-50a9e6d4f812"),
+            (
+                "Delete a binding rule with the token of an administrator",
+                "encamp acl binding-rule delete -token $ADMIN_TOKEN \\\n    95d1f7c3-3b08-4e6a-b2c7-50a9e6d4f812",
+            ),
+        ]),
+    };
+    const DELETED: fn(&str) -> String = |id| format!("ACL binding rule {id} successfully deleted");
 
-fn block(rule: &Value) -> String {
-    pairs(&[
-        ("ID", text(rule, "ID").to_string()),
-        ("Description", text(rule, "Description").to_string()),
-        ("Auth Method", text(rule, "AuthMethod").to_string()),
-        ("Selector", quoted(text(rule, "Selector"))),
-        ("Bind Type", text(rule, "BindType").to_string()),
-        ("Bind Name", text(rule, "BindName").to_string()),
-        ("Create Time", time(rule, "CreateTime")),
-        ("Modify Time", time(rule, "ModifyTime")),
-        ("Create Index", shown(rule, "CreateIndex")),
-        ("Modify Index", shown(rule, "ModifyIndex")),
-    ])
+    fn print(&self, context: &mut Context<'_, '_>) {
+        context.ui.output(&pairs(&[
+            ("ID", self.id.clone()),
+            ("Description", self.description.clone()),
+            ("Auth Method", self.auth_method.clone()),
+            ("Selector", quoted(&self.selector)),
+            ("Bind Type", self.bind_type.to_string()),
+            ("Bind Name", self.bind_name.clone()),
+            ("Create Time", time(self.create_time)),
+            ("Modify Time", time(self.modify_time)),
+            ("Create Index", self.create_index.to_string()),
+            ("Modify Index", self.modify_index.to_string()),
+        ]));
+    }
 }
 
 /// What is given of a binding rule.
@@ -60,19 +82,16 @@ pub(crate) struct RuleFlags {
 }
 
 impl RuleFlags {
-    /// Puts what is given into a rule; with `all`, what is not given is emptied.
-    fn put(&self, rule: &mut Value, all: bool) {
-        let members = [
-            ("Description", &self.description),
-            ("Selector", &self.selector),
-            ("BindType", &self.bind_type),
-            ("BindName", &self.bind_name),
-        ];
-        for (member, value) in members {
-            if value.is_some() || all {
-                rule[member] = json!(value.clone().unwrap_or_default());
-            }
-        }
+    /// A rule with what is given; with `all`, what is not given is emptied.
+    fn put(&self, rule: Value, all: bool) -> Value {
+        let member = |given: &Option<String>| given.clone().or(all.then(String::new));
+        let changes = json!({
+            "Description": member(&self.description),
+            "Selector": member(&self.selector),
+            "BindType": member(&self.bind_type),
+            "BindName": member(&self.bind_name),
+        });
+        changed(rule, changes)
     }
 }
 
@@ -94,9 +113,7 @@ pub struct AclBindingRuleCreate {
     #[command(flatten)]
     pub(crate) rule: RuleFlags,
     #[command(flatten)]
-    pub(crate) format: FormatFlags,
-    #[command(flatten)]
-    pub(crate) general: GeneralFlags,
+    pub(crate) flags: ObjectFlags,
 }
 
 impl Run for AclBindingRuleCreate {
@@ -117,9 +134,10 @@ impl Run for AclBindingRuleCreate {
         if self.auth_method.is_empty() {
             return context.usage_error("ACL binding rule auth method must be specified using the -auth-method flag");
         }
-        let mut rule = json!({ "AuthMethod": self.auth_method });
-        self.rule.put(&mut rule, true);
-        RULE.show(context, (&self.general, &self.format), |c, _| RULE.create(c, &rule))
+        let rule = self.rule.put(json!({ "AuthMethod": self.auth_method }), true);
+        self.flags.show(context, |c, _| {
+            c.ask(c.client.create_object::<AclBindingRule>(&rule), "Error creating ACL binding rule")
+        })
     }
 }
 
@@ -134,9 +152,7 @@ pub struct AclBindingRuleUpdate {
     #[arg(long)]
     pub no_merge: bool,
     #[command(flatten)]
-    pub(crate) format: FormatFlags,
-    #[command(flatten)]
-    pub(crate) general: GeneralFlags,
+    pub(crate) flags: ObjectFlags,
     #[arg(value_name = "id", add = CompleteWith::Live(Objects::AclBindingRules))]
     pub(crate) id: String,
 }
@@ -156,86 +172,9 @@ impl Run for AclBindingRuleUpdate {
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let id = &self.id;
-        RULE.show(context, (&self.general, &self.format), |c, _| {
-            let mut rule = RULE.read(c, id)?;
-            self.rule.put(&mut rule, self.no_merge);
-            RULE.put(c, id, &rule)
+        self.flags.show(context, |c, _| {
+            let rule = self.rule.put(AclBindingRule::find(c, id)?.json, self.no_merge);
+            c.ask(c.client.put_object::<AclBindingRule>(id, &rule), "Error updating ACL binding rule")
         })
-    }
-}
-
-/// Show a binding rule
-///
-/// The argument is the ID of the rule.
-#[derive(Debug, clap::Parser)]
-pub struct AclBindingRuleInfo {
-    #[command(flatten)]
-    pub(crate) format: FormatFlags,
-    #[command(flatten)]
-    pub(crate) general: GeneralFlags,
-    #[arg(value_name = "id", add = CompleteWith::Live(Objects::AclBindingRules))]
-    pub(crate) id: String,
-}
-
-impl Run for AclBindingRuleInfo {
-    const META: Meta = Meta::new("acl binding-rule info").examples(&[
-        ("Show a binding rule", "encamp acl binding-rule info 95d1f7c3-3b08-4e6a-b2c7-50a9e6d4f812"),
-        ("Print a binding rule as JSON", "encamp acl binding-rule info -json 95d1f7c3-3b08-4e6a-b2c7-50a9e6d4f812"),
-    ]);
-
-    fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        RULE.info(context, (&self.general, &self.format), &self.id)
-    }
-}
-
-/// Delete a binding rule
-///
-/// Tokens that the rule gave rights to keep them until they expire. The argument is the ID of the rule.
-#[derive(Debug, clap::Parser)]
-pub struct AclBindingRuleDelete {
-    #[command(flatten)]
-    pub(crate) general: GeneralFlags,
-    #[arg(value_name = "id", add = CompleteWith::Live(Objects::AclBindingRules))]
-    pub(crate) id: String,
-}
-
-impl Run for AclBindingRuleDelete {
-    const META: Meta = Meta::new("acl binding-rule delete").examples(&[
-        ("Delete a binding rule", "encamp acl binding-rule delete 95d1f7c3-3b08-4e6a-b2c7-50a9e6d4f812"),
-        (
-            "Delete a binding rule with the token of an administrator",
-            "encamp acl binding-rule delete -token $ADMIN_TOKEN \\\n    95d1f7c3-3b08-4e6a-b2c7-50a9e6d4f812",
-        ),
-    ]);
-
-    fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        RULE.delete(context, &self.general, &self.id, |id| format!("ACL binding rule {id} successfully deleted"))
-    }
-}
-
-/// List binding rules
-///
-/// Lists the rules of all auth methods.
-#[derive(Debug, clap::Parser)]
-pub struct AclBindingRuleList {
-    #[command(flatten)]
-    pub(crate) format: FormatFlags,
-    #[command(flatten)]
-    pub(crate) general: GeneralFlags,
-}
-
-impl Run for AclBindingRuleList {
-    const META: Meta = Meta::new("acl binding-rule list").examples(&[
-        ("List the binding rules", "encamp acl binding-rule list"),
-        ("Print them as JSON", "encamp acl binding-rule list -json"),
-    ]);
-
-    fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let columns: &Columns<'_, Value> = &[
-            ("ID", &|r| text(r, "ID").into()),
-            ("Description", &|r| text(r, "Description").into()),
-            ("Auth Method", &|r| text(r, "AuthMethod").into()),
-        ];
-        RULE.list(context, (&self.general, &self.format), columns)
     }
 }

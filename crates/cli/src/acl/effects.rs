@@ -3,18 +3,18 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use serde_json::Value;
 
-use super::{asked, policy_names};
+use super::policy_names;
 use crate::connection::Connection;
 use crate::context::Context;
-use crate::data::{list, text};
 use crate::error::{CommandError, CommandResult};
+use crate::object_commands::Object;
 use crate::render::json;
 use crate::render::table::{Form, table};
 use encamp_acl::difference::{Change, difference};
 use encamp_acl::{Acl, Rules};
-use encamp_api::AclKind;
+use encamp_api::{Query, Received};
+use encamp_model::{AclPolicy, AclRole, AclToken, AclTokenType};
 
 /// What would change for one holder of the policy.
 #[derive(Debug, Serialize)]
@@ -31,29 +31,27 @@ struct Effect {
 /// The policies and who has them, as the servers tell.
 struct Cluster {
     rules: BTreeMap<String, Rules>,
-    tokens: Vec<Value>,
-    roles: BTreeMap<String, Value>,
+    tokens: Vec<Received<AclToken>>,
+    roles: BTreeMap<String, AclRole>,
 }
 
 impl Cluster {
     fn read(c: &Connection) -> CommandResult<Cluster> {
-        let stubs = asked(c, c.client.acl_objects(AclKind::Policy), "Error listing ACL policies")?;
+        let all = Query::default();
         let mut rules = BTreeMap::new();
-        for stub in &stubs {
-            let name = text(stub, "Name").to_string();
-            let policy = asked(c, c.client.acl_object(AclKind::Policy, &name), "Error fetching info on ACL policy")?;
-            rules.insert(name, Rules::parse_stored(text(&policy, "Rules")));
+        for stub in c.ask(c.client.objects::<AclPolicy>(&all), AclPolicy::LIST.failed)? {
+            let policy = AclPolicy::find(c, &stub.name)?;
+            rules.insert(stub.object.name, Rules::parse_stored(&policy.rules));
         }
-        let tokens = asked(c, c.client.acl_objects(AclKind::Token), "Error listing ACL tokens")?;
-        let roles = asked(c, c.client.acl_objects(AclKind::Role), "Error listing ACL roles")?;
-        let roles = roles.into_iter().map(|r| (text(&r, "ID").to_string(), r)).collect();
-        Ok(Cluster { rules, tokens, roles })
+        let tokens = c.ask(c.client.objects(&all), AclToken::LIST.failed)?;
+        let roles = c.ask(c.client.objects::<AclRole>(&all), AclRole::LIST.failed)?;
+        Ok(Cluster { rules, tokens, roles: roles.into_iter().map(|r| (r.id.clone(), r.object)).collect() })
     }
 
     /// The policies of a token, those of its roles included.
-    fn of_token(&self, token: &Value) -> Vec<String> {
-        let roles = list(token, "Roles").iter().filter_map(|r| self.roles.get(text(r, "ID")));
-        policy_names(token).into_iter().chain(roles.flat_map(policy_names)).collect()
+    fn of_token(&self, token: &AclToken) -> Vec<String> {
+        let roles = token.roles.iter().filter_map(|link| self.roles.get(&link.id));
+        token.policies.iter().cloned().chain(roles.flat_map(policy_names)).collect()
     }
 
     fn acl(&self, policies: &[String], changed: Option<(&str, &Rules)>) -> Acl {
@@ -79,19 +77,18 @@ impl Cluster {
         (!changes.is_empty()).then(|| Effect { kind, id: id.into(), name: name.into(), changes })
     }
 
-    fn effects(&self, policy: &Value, rules: &Rules) -> Vec<Effect> {
-        let new = (text(policy, "Name"), rules);
-        let clients = self.tokens.iter().filter(|t| text(t, "Type") != "management");
-        let tokens = clients.filter_map(|token| {
-            self.effect("Token", text(token, "AccessorID"), text(token, "Name"), &self.of_token(token), new)
+    fn effects(&self, policy: &AclPolicy, rules: &Rules) -> Vec<Effect> {
+        let new = (policy.name.as_str(), rules);
+        let clients = self.tokens.iter().filter(|t| t.r#type != AclTokenType::Management);
+        let tokens = clients
+            .filter_map(|token| self.effect("Token", &token.accessor_id, &token.name, &self.of_token(token), new));
+        let roles = self.roles.values().filter_map(|role| {
+            let policies: Vec<String> = policy_names(role).collect();
+            self.effect("Role", &role.id, &role.name, &policies, new)
         });
-        let roles = self
-            .roles
-            .values()
-            .filter_map(|role| self.effect("Role", text(role, "ID"), text(role, "Name"), &policy_names(role), new));
-        let own = [new.0.to_string()];
-        let workload = policy.get("JobACL").filter(|j| j.is_object()).and_then(|job| {
-            let parts = ["Namespace", "JobID", "Group", "Task"].map(|m| text(job, m));
+        let own = [policy.name.clone()];
+        let workload = policy.job_acl.as_ref().and_then(|job| {
+            let parts = [&job.namespace, &job.job_id, &job.group, &job.task].map(String::as_str);
             let id = parts.into_iter().filter(|p| !p.is_empty()).collect::<Vec<_>>().join("/");
             self.effect("Workload", &id, "", &own, new)
         });
@@ -103,11 +100,11 @@ impl Cluster {
 pub(super) fn print(
     c: &Connection,
     context: &mut Context<'_, '_>,
-    policy: &Value,
+    policy: &AclPolicy,
     file: &str,
     as_json: bool,
 ) -> CommandResult<u8> {
-    let rules = Rules::parse(text(policy, "Rules")).map_err(|e| CommandError::new(format!("{file}: {e}")))?;
+    let rules = Rules::parse(&policy.rules).map_err(|e| CommandError::new(format!("{file}: {e}")))?;
     let effects = Cluster::read(c)?.effects(policy, &rules);
     if as_json {
         let value = serde_json::to_value(&effects).map_err(CommandError::new)?;

@@ -2,19 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use super::{asked, is_expired, policy_names};
-use crate::command::Run;
-use crate::command_meta::Meta;
-use crate::completion::values::{CompleteWith, Objects};
-use crate::connection::Connection;
-use crate::context::Context;
-use crate::data::{list, text};
-use crate::error::{CommandError, CommandResult};
-use crate::format::FormatFlags;
-use crate::general::GeneralFlags;
+use super::{is_expired, policy_names};
+use crate::object_commands::{Object, ObjectFlags};
+use crate::prelude::*;
 use encamp_acl::explain::parse_need;
 use encamp_acl::{Acl, Rules};
-use encamp_api::AclKind;
+use encamp_model::{AclPolicy, AclRole, AclToken, AclTokenType};
 
 /// Explain why a token may do something or not
 ///
@@ -29,9 +22,7 @@ use encamp_api::AclKind;
 #[derive(Debug, clap::Parser)]
 pub struct AclExplain {
     #[command(flatten)]
-    pub(crate) format: FormatFlags,
-    #[command(flatten)]
-    pub(crate) general: GeneralFlags,
+    pub(crate) flags: ObjectFlags,
     #[arg(
         value_name = "accessor> <capability> [object]",
         allow_hyphen_values = true,
@@ -73,12 +64,13 @@ impl Run for AclExplain {
             Ok(need) => need,
             Err(e) => return context.usage_error(&e.to_string()),
         };
-        context.connected(&self.general, |c, context| {
-            let formatted = self.format.wanted().map_err(|e| e.with_exit_code(2))?;
+        let ObjectFlags { format, general } = &self.flags;
+        context.connected(general, |c, context| {
+            let formatted = format.wanted().map_err(|e| e.with_exit_code(2))?;
             let rights = rights_of(c, accessor, context.env.now).map_err(|e| e.with_exit_code(2))?;
             let explained = need.explained_by(&rights.acl);
             if formatted {
-                self.format.print(context.ui, &explained, "*encamp.Explanation")?;
+                format.print(context.ui, &explained, "*encamp.Explanation")?;
             } else {
                 context.ui.output(explained.to_string().trim_end());
                 for remark in &rights.remarks {
@@ -103,32 +95,30 @@ fn rights_of(c: &Connection, accessor: &str, now: i64) -> CommandResult<Rights> 
     if accessor == "-" {
         return own_rights(c);
     }
-    let token = asked(c, c.client.acl_object(AclKind::Token, accessor), "Error fetching token")?;
+    let token = AclToken::find(c, accessor)?;
     let mut remarks = Vec::new();
     let expired = is_expired(&token, now);
     if expired {
-        remarks.push(format!(
-            "The token expired at {}: it is refused whatever its policies are.",
-            text(&token, "ExpirationTime")
-        ));
+        let at = token.expiration_time.unwrap_or_default();
+        remarks.push(format!("The token expired at {at}: it is refused whatever its policies are."));
     }
-    if text(&token, "Type") == "management" {
+    if token.r#type == AclTokenType::Management {
         return Ok(Rights { acl: Acl::management(), expired, remarks });
     }
-    let mut names: BTreeSet<String> = policy_names(&token).into_iter().collect();
-    for role in list(&token, "Roles") {
-        match c.wait(c.client.acl_object(AclKind::Role, text(role, "ID"))) {
+    let mut names: BTreeSet<String> = token.policies.iter().cloned().collect();
+    for link in &token.roles {
+        match c.wait(c.client.object::<AclRole>(&link.id)) {
             Ok((role, _)) => names.extend(policy_names(&role)),
-            Err(e) if e.is_not_found() => remarks.push(format!("The role {} does not exist.", text(role, "ID"))),
+            Err(e) if e.is_not_found() => remarks.push(format!("The role {} does not exist.", link.id)),
             Err(e) => return Err(CommandError::from(e).within("Error reading ACL role")),
         }
     }
     let mut rules = Vec::new();
     for name in names {
-        match c.wait(c.client.acl_object(AclKind::Policy, &name)) {
-            Ok((policy, _)) => rules.push((name, Rules::parse_stored(text(&policy, "Rules")))),
+        match c.wait(c.client.object::<AclPolicy>(&name)) {
+            Ok((policy, _)) => rules.push((name, Rules::parse_stored(&policy.rules))),
             Err(e) if e.is_not_found() => remarks.push(format!("The policy {name} does not exist: it grants nothing.")),
-            Err(e) => return Err(CommandError::from(e).within("Error fetching info on ACL policy")),
+            Err(e) => return Err(CommandError::from(e).within(AclPolicy::SHOW.failed)),
         }
     }
     let acl = Acl::merge(rules.iter().map(|(name, rules)| (name.as_str(), rules)));
@@ -137,6 +127,6 @@ fn rights_of(c: &Connection, accessor: &str, now: i64) -> CommandResult<Rights> 
 
 /// The rights of the token of the command, as a server tells them.
 fn own_rights(c: &Connection) -> CommandResult<Rights> {
-    let access = asked(c, c.client.acl_access(), "Error fetching the rights of the token")?;
+    let access = c.ask(c.client.acl_access(), "Error fetching the rights of the token")?;
     Ok(Rights { acl: Acl::of_answer(&access), expired: false, remarks: Vec::new() })
 }

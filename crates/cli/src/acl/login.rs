@@ -2,23 +2,18 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use serde_json::Value;
 
 use super::browser_login::{Callback, open, state_of};
+use super::read_text;
 use super::tokens::block;
-use super::{asked, read_text};
-use crate::command::Run;
-use crate::command_meta::Meta;
-use crate::completion::values::{CompleteWith, Objects};
-use crate::connection::Connection;
-use crate::context::Context;
-use crate::data::{flag, text};
-use crate::error::{CommandError, CommandResult, ErrorContext};
-use crate::format::FormatFlags;
-use crate::general::GeneralFlags;
-use encamp_api::{AclKind, OidcCallback};
+use crate::object_commands::{Object, ObjectFlags};
+use crate::prelude::*;
+use encamp_api::{OidcCallback, Query, Received};
 use encamp_host::ids;
-use encamp_model::{AuthMethodType, SecretString};
+use encamp_model::{AclAuthMethod, AclToken, AuthMethodType, SecretString};
+
+/// The beginning of the message about a login that failed.
+const FAILED: &str = "Error performing login";
 
 /// Log in with an auth method
 ///
@@ -49,9 +44,7 @@ pub struct Login {
     #[arg(long, value_name = "token", default_value = "", hide_default_value = true)]
     pub login_token: String,
     #[command(flatten)]
-    pub(crate) format: FormatFlags,
-    #[command(flatten)]
-    pub(crate) general: GeneralFlags,
+    pub(crate) flags: ObjectFlags,
     #[arg(hide = true)]
     pub(crate) optional_args: Vec<String>,
 }
@@ -70,20 +63,20 @@ impl Login {
     }
 
     /// The method that is meant. A token is for methods of type JWT.
-    fn chosen<'m>(&self, methods: &'m [Value], token: bool) -> CommandResult<&'m Value> {
+    fn chosen<'m>(&self, methods: &'m [Received<AclAuthMethod>], token: bool) -> CommandResult<&'m AclAuthMethod> {
         if !self.method.is_empty() {
-            let named = methods.iter().find(|m| text(m, "Name") == self.method);
+            let named = methods.iter().find(|m| m.name == self.method);
             let line = format!("Error: method {} not found in the state store. ", self.method);
-            return named.ok_or_else(|| CommandError::new(line));
+            return named.map(|m| &m.object).ok_or_else(|| CommandError::new(line));
         }
         let types = match (self.r#type.as_str(), token) {
             ("", true) => vec![AuthMethodType::Jwt],
             ("", false) => vec![AuthMethodType::Oidc, AuthMethodType::Jwt],
             (given, _) => vec![AuthMethodType::from(given.to_uppercase())],
         };
-        let default = |t: &AuthMethodType| methods.iter().find(|m| flag(m, "Default") && text(m, "Type") == t.as_str());
+        let default = |t: &AuthMethodType| methods.iter().find(|m| m.default && m.r#type == *t);
         let line = "Must specify an auth method name, no default found";
-        types.iter().find_map(default).ok_or_else(|| CommandError::new(line))
+        types.iter().find_map(default).map(|m| &m.object).ok_or_else(|| CommandError::new(line))
     }
 }
 
@@ -100,13 +93,14 @@ impl Run for Login {
             [one] if one == "-" && self.login_token.is_empty() => {}
             _ => return context.usage_error("This command takes no arguments, or - for a token on standard input"),
         }
-        context.connected(&self.general, |c, context| {
-            let formatted = self.format.wanted()?;
+        let ObjectFlags { format, general } = &self.flags;
+        context.connected(general, |c, context| {
+            let formatted = format.wanted()?;
             let given = self.token(context)?;
-            let methods = asked(c, c.client.acl_objects(AclKind::AuthMethod), "Error listing ACL auth methods")?;
+            let methods = c.ask(c.client.objects(&Query::default()), AclAuthMethod::LIST.failed)?;
             let chosen = self.chosen(&methods, given.is_some())?;
-            let (method, kind) = (text(chosen, "Name"), text(chosen, "Type"));
-            let by_browser = kind == AuthMethodType::Oidc.as_str();
+            let (method, kind) = (chosen.name.as_str(), &chosen.r#type);
+            let by_browser = *kind == AuthMethodType::Oidc;
             let token = match (by_browser, given) {
                 (true, None) => with_browser(c, context, method, &self.oidc_callback_addr)?,
                 (true, Some(_)) => {
@@ -115,7 +109,7 @@ impl Run for Login {
                     );
                     return Err(CommandError::new(line));
                 }
-                (false, Some(given)) => asked(c, c.client.acl_login(method, given.expose()), "Error performing login")?,
+                (false, Some(given)) => c.ask(c.client.acl_login(method, given.expose()), FAILED)?,
                 (false, None) => {
                     let line = format!(
                         "A login with the auth method {method} needs a token of its provider: use -login-token"
@@ -124,7 +118,7 @@ impl Run for Login {
                 }
             };
             if formatted {
-                return self.format.print(context.ui, &token, "*api.ACLToken");
+                return format.print(context.ui, &token, AclToken::TYPE_NAME);
             }
             context.ui.output(&format!("Successfully logged in via {kind} and {method}\n\n{}", block(&token)));
             Ok(0)
@@ -133,14 +127,18 @@ impl Run for Login {
 }
 
 /// The login of a user at the provider of a method.
-fn with_browser(c: &Connection, context: &mut Context<'_, '_>, method: &str, address: &str) -> CommandResult<Value> {
-    const FAILED: &str = "Error performing login";
+fn with_browser(
+    c: &Connection,
+    context: &mut Context<'_, '_>,
+    method: &str,
+    address: &str,
+) -> CommandResult<Received<AclToken>> {
     let mut bytes = [0; 32];
     ids::secret(&mut bytes).map_err(|e| CommandError::new(format!("{FAILED}: no random numbers: {e}")))?;
     let nonce = SecretString::from(URL_SAFE_NO_PAD.encode(bytes));
     let callback = c.wait(Callback::listen(address)).context(FAILED)?;
     let redirect_uri = callback.redirect_uri().to_string();
-    let url = asked(c, c.client.acl_oidc_auth_url(method, &redirect_uri, &nonce), FAILED)?;
+    let url = c.ask(c.client.acl_oidc_auth_url(method, &redirect_uri, &nonce), FAILED)?;
     let state = state_of(&url).context(FAILED)?;
     // Standard output is for the token.
     context.ui.error_plain(&format!("Log in at this address, which opens in your browser:\n\n    {url}\n"));
@@ -149,5 +147,5 @@ fn with_browser(c: &Connection, context: &mut Context<'_, '_>, method: &str, add
     }
     let code = c.wait(callback.code(&state)).context(FAILED)?;
     let login = OidcCallback { method, redirect_uri: &redirect_uri, nonce: &nonce, state: &state, code: &code };
-    asked(c, c.client.acl_oidc_complete_auth(&login), FAILED)
+    c.ask(c.client.acl_oidc_complete_auth(&login), FAILED)
 }

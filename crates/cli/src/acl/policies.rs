@@ -1,48 +1,64 @@
 //! `acl policy …` (`docs/spec/cli.md §13`).
 
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::{ObjectKind, asked, effects, read_text, shown};
-use crate::command::Run;
-use crate::command_meta::Meta;
-use crate::completion::values::{CompleteWith, Objects};
-use crate::context::Context;
-use crate::data::text;
-use crate::format::FormatFlags;
-use crate::general::GeneralFlags;
+use super::{effects, read_text};
+use crate::object_commands::{Object, ObjectFlags, Verb, changed};
+use crate::prelude::*;
 use crate::render::table::{self, Columns, pairs};
-use encamp_api::AclKind;
-use encamp_model::quoted;
+use encamp_model::{AclPolicy, AclTokenType, JobAcl, quoted};
 
-const POLICY: ObjectKind = ObjectKind {
-    kind: AclKind::Policy,
-    type_name: "*api.ACLPolicy",
-    row_type_name: "[]*api.ACLPolicyListStub",
-    reading: "Error fetching info on ACL policy",
-    creating: "Error writing policy",
-    updating: "Error writing policy",
-    deleting: "Error deleting ACL policy",
-    listing: "Error listing ACL policies",
-    none: "No policies found",
-    print,
-};
+impl Object for AclPolicy {
+    const ARGUMENT: (&'static str, CompleteWith) = ("name", CompleteWith::Live(Objects::AclPolicies));
+    const TYPE_NAME: &'static str = "*api.ACLPolicy";
+    const SHOW: Verb = Verb {
+        help: "Show a policy\n\nShows a policy with its rules. The argument is the name of the policy.",
+        failed: "Error fetching info on ACL policy",
+        meta: Meta::new("acl policy info").examples(&[
+            ("Show a policy", "encamp acl policy info dev"),
+            ("Print its rules", "encamp acl policy info -t '{{.Rules}}' dev"),
+        ]),
+    };
+    const LIST: Verb = Verb {
+        help: "List policies\n\nLists the policies; without a management token, those of the token.",
+        failed: "Error listing ACL policies",
+        meta: Meta::new("acl policy list").examples(&[
+            ("List the policies", "encamp acl policy list"),
+            ("Print their names", "encamp acl policy list -t '{{range .}}{{.Name}} {{end}}'"),
+        ]),
+    };
+    const LIST_TYPE_NAME: &'static str = "[]*api.ACLPolicyListStub";
+    const NONE: Option<&'static str> = Some("No policies found");
+    const COLUMNS: &'static Columns<'static, AclPolicy> =
+        &[("Name", &|p| p.name.clone()), ("Description", &|p| p.description.clone())];
+    const DELETE: Verb = Verb {
+        help: "Delete a policy\n\nTokens and roles keep the name of the policy, which grants nothing any more. The \
+             argument is the name of the policy.",
+        failed: "Error deleting ACL policy",
+        meta: Meta::new("acl policy delete").examples(&[
+            ("Delete a policy", "encamp acl policy delete dev"),
+            ("Delete the policy of requests without a token", "encamp acl policy delete anonymous"),
+        ]),
+    };
+    const DELETED: fn(&str) -> String = |name| format!("Successfully deleted {name} policy!");
 
-/// Prints a policy with its rules.
-fn print(context: &mut Context<'_, '_>, policy: &Value) {
-    context.ui.output(&pairs(&[
-        ("Name", text(policy, "Name").to_string()),
-        ("Description", text(policy, "Description").to_string()),
-        ("CreateIndex", shown(policy, "CreateIndex")),
-        ("ModifyIndex", shown(policy, "ModifyIndex")),
-    ]));
-    if let Some(job) = policy.get("JobACL").filter(|j| j.is_object()) {
-        context.ui.output_markup("\n[bold]Associated Workload[reset]");
-        let rows = ["Namespace", "JobID", "Group", "Task"].map(|name| (name, text(job, name)));
-        context.ui.output(&pairs(&rows));
+    fn print(&self, context: &mut Context<'_, '_>) {
+        context.ui.output(&pairs(&[
+            ("Name", self.name.clone()),
+            ("Description", self.description.clone()),
+            ("CreateIndex", self.create_index.to_string()),
+            ("ModifyIndex", self.modify_index.to_string()),
+        ]));
+        if let Some(job) = &self.job_acl {
+            context.ui.output_markup("\n[bold]Associated Workload[reset]");
+            let rows =
+                [("Namespace", &job.namespace), ("JobID", &job.job_id), ("Group", &job.group), ("Task", &job.task)];
+            context.ui.output(&pairs(&rows));
+        }
+        context.ui.output_markup("\n[bold]Rules[reset]");
+        context.ui.output("");
+        context.ui.output(&self.rules);
     }
-    context.ui.output_markup("\n[bold]Rules[reset]");
-    context.ui.output("");
-    context.ui.output(text(policy, "Rules"));
 }
 
 /// Create or update a policy
@@ -82,8 +98,7 @@ pub struct AclPolicyApply {
 
 impl AclPolicyApply {
     /// The policy, or what is wrong with the flags.
-    fn policy(&self, name: &str, rules: &str, namespace: &str) -> Result<Value, &'static str> {
-        let mut policy = json!({ "Name": name, "Description": self.description, "Rules": rules });
+    fn policy(&self, name: &str, rules: String, namespace: &str) -> Result<AclPolicy, &'static str> {
         if !self.job.is_empty() && namespace.is_empty() {
             return Err("-namespace is required if -job is set");
         }
@@ -93,11 +108,14 @@ impl AclPolicyApply {
         if !self.task.is_empty() && self.group.is_empty() {
             return Err("-group is required if -task is set");
         }
-        if !self.job.is_empty() {
-            policy["JobACL"] =
-                json!({ "Namespace": namespace, "JobID": self.job, "Group": self.group, "Task": self.task });
-        }
-        Ok(policy)
+        let job_acl = (!self.job.is_empty()).then(|| JobAcl {
+            namespace: namespace.into(),
+            job_id: self.job.clone(),
+            group: self.group.clone(),
+            task: self.task.clone(),
+        });
+        let description = self.description.clone();
+        Ok(AclPolicy { name: name.into(), description, rules, job_acl, ..AclPolicy::default() })
     }
 }
 
@@ -120,7 +138,7 @@ impl Run for AclPolicyApply {
             Err(e) => return context.report(&e),
         };
         let namespace = self.general.namespace(context.env).unwrap_or_default().to_string();
-        let policy = match self.policy(name, &rules, &namespace) {
+        let policy = match self.policy(name, rules, &namespace) {
             Ok(policy) => policy,
             Err(wrong) => return context.usage_error(wrong),
         };
@@ -128,80 +146,12 @@ impl Run for AclPolicyApply {
             if self.dryrun {
                 return effects::print(c, context, &policy, file, self.json);
             }
-            POLICY.put(c, name, &policy)?;
+            let written = json!({ "Name": name, "Description": policy.description, "Rules": policy.rules });
+            let written = changed(written, json!({ "JobACL": policy.job_acl }));
+            c.ask(c.client.put_object::<AclPolicy>(name, &written), "Error writing policy")?;
             context.ui.output(&format!("Successfully wrote {} ACL policy!", quoted(name)));
             Ok(0)
         })
-    }
-}
-
-/// List policies
-///
-/// Lists the policies; without a management token, those of the token.
-#[derive(Debug, clap::Parser)]
-pub struct AclPolicyList {
-    #[command(flatten)]
-    pub(crate) format: FormatFlags,
-    #[command(flatten)]
-    pub(crate) general: GeneralFlags,
-}
-
-impl Run for AclPolicyList {
-    const META: Meta = Meta::new("acl policy list").examples(&[
-        ("List the policies", "encamp acl policy list"),
-        ("Print their names", "encamp acl policy list -t '{{range .}}{{.Name}} {{end}}'"),
-    ]);
-
-    fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let columns: &Columns<'_, Value> =
-            &[("Name", &|p| text(p, "Name").into()), ("Description", &|p| text(p, "Description").into())];
-        POLICY.list(context, (&self.general, &self.format), columns)
-    }
-}
-
-/// Show a policy
-///
-/// Shows a policy with its rules. The argument is the name of the policy.
-#[derive(Debug, clap::Parser)]
-pub struct AclPolicyInfo {
-    #[command(flatten)]
-    pub(crate) format: FormatFlags,
-    #[command(flatten)]
-    pub(crate) general: GeneralFlags,
-    #[arg(value_name = "name", add = CompleteWith::Live(Objects::AclPolicies))]
-    pub(crate) name: String,
-}
-
-impl Run for AclPolicyInfo {
-    const META: Meta = Meta::new("acl policy info").examples(&[
-        ("Show a policy", "encamp acl policy info dev"),
-        ("Print its rules", "encamp acl policy info -t '{{.Rules}}' dev"),
-    ]);
-
-    fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        POLICY.info(context, (&self.general, &self.format), &self.name)
-    }
-}
-
-/// Delete a policy
-///
-/// Tokens and roles keep the name of the policy, which grants nothing any more. The argument is the name of the policy.
-#[derive(Debug, clap::Parser)]
-pub struct AclPolicyDelete {
-    #[command(flatten)]
-    pub(crate) general: GeneralFlags,
-    #[arg(value_name = "name", add = CompleteWith::Live(Objects::AclPolicies))]
-    pub(crate) name: String,
-}
-
-impl Run for AclPolicyDelete {
-    const META: Meta = Meta::new("acl policy delete").examples(&[
-        ("Delete a policy", "encamp acl policy delete dev"),
-        ("Delete the policy of requests without a token", "encamp acl policy delete anonymous"),
-    ]);
-
-    fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        POLICY.delete(context, &self.general, &self.name, |name| format!("Successfully deleted {name} policy!"))
     }
 }
 
@@ -211,9 +161,7 @@ impl Run for AclPolicyDelete {
 #[derive(Debug, clap::Parser)]
 pub struct AclPolicySelf {
     #[command(flatten)]
-    pub(crate) format: FormatFlags,
-    #[command(flatten)]
-    pub(crate) general: GeneralFlags,
+    pub(crate) flags: ObjectFlags,
 }
 
 impl Run for AclPolicySelf {
@@ -223,40 +171,39 @@ impl Run for AclPolicySelf {
     ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        context.connected(&self.general, |c, context| {
-            let formatted = self.format.wanted()?;
+        let ObjectFlags { format, general } = &self.flags;
+        context.connected(general, |c, context| {
+            let formatted = format.wanted()?;
             let token = c.wait(c.client.acl_token_self());
-            if !formatted && token.is_ok_and(|(token, _)| text(&token, "Type") == "management") {
+            if !formatted && token.is_ok_and(|(token, _)| token.r#type == AclTokenType::Management) {
                 context.ui.output("This is a management token. No individual policies are assigned.");
                 return Ok(0);
             }
-            let policies = asked(c, c.client.acl_policies_self(), "Error fetching policies")?.unwrap_or_default();
+            let policies = c.ask(c.client.acl_policies_self(), "Error fetching policies")?.unwrap_or_default();
             if formatted {
-                return self.format.print(context.ui, &policies, POLICY.row_type_name);
+                return format.print(context.ui, &policies, AclPolicy::LIST_TYPE_NAME);
             }
             if policies.is_empty() {
                 context.ui.output("No policies found.");
                 return Ok(0);
             }
-            let columns: &Columns<'_, Value> = &[
-                ("Name", &|p| text(p, "Name").into()),
-                ("Job ID", &|p| workload(p, "JobID")),
-                ("Group Name", &|p| workload(p, "Group")),
-                ("Task Name", &|p| workload(p, "Task")),
+            let columns: &Columns<'_, AclPolicy> = &[
+                ("Name", &|p| p.name.clone()),
+                ("Job ID", &|p| workload(p, |job| &job.job_id)),
+                ("Group Name", &|p| workload(p, |job| &job.group)),
+                ("Task Name", &|p| workload(p, |job| &job.task)),
             ];
-            context.ui.output(&table::columns(&policies, columns));
+            context.ui.output(&table::columns(policies.iter().map(|p| &p.object), columns));
             Ok(0)
         })
     }
 }
 
 /// A member of the workload that a policy belongs to.
-fn workload(policy: &Value, member: &str) -> String {
-    match policy.get("JobACL").filter(|j| j.is_object()) {
+fn workload(policy: &AclPolicy, member: fn(&JobAcl) -> &String) -> String {
+    match policy.job_acl.as_ref().map(member) {
         None => "<unavailable>".into(),
-        Some(job) => match text(job, member) {
-            "" => "<not specified>".into(),
-            given => given.into(),
-        },
+        Some(text) if text.is_empty() => "<not specified>".into(),
+        Some(text) => text.clone(),
     }
 }

@@ -2,49 +2,74 @@
 
 use serde_json::{Value, json};
 
-use super::{ObjectKind, asked, policy_names, shown};
-use crate::command::Run;
-use crate::command_meta::Meta;
-use crate::completion::values::{CompleteWith, Objects};
-use crate::context::Context;
-use crate::data::{list, text};
-use crate::format::FormatFlags;
-use crate::general::GeneralFlags;
+use super::policy_names;
+use crate::object_commands::{Object, ObjectFlags, Verb, changed};
+use crate::prelude::*;
 use crate::render::table::{Columns, pairs};
-use encamp_api::AclKind;
+use encamp_api::Received;
+use encamp_model::{AclRole, AclRolePolicyLink};
 
-const ROLE: ObjectKind = ObjectKind {
-    kind: AclKind::Role,
-    type_name: "*api.ACLRole",
-    row_type_name: "[]*api.ACLRoleListStub",
-    reading: "Error reading ACL role",
-    creating: "Error creating ACL role",
-    updating: "Error updating ACL role",
-    deleting: "Error deleting ACL role",
-    listing: "Error listing ACL roles",
-    none: "No ACL roles found",
-    print: |context, object| context.ui.output(&block(object)),
-};
+impl Object for AclRole {
+    const ARGUMENT: (&'static str, CompleteWith) = ("id", CompleteWith::Live(Objects::AclRoles));
+    const TYPE_NAME: &'static str = "*api.ACLRole";
+    const SHOW: Verb = Verb {
+        help: "Show a role\n\nThe argument is the ID of the role.",
+        failed: "Error reading ACL role",
+        meta: Meta::new("acl role info").examples(&[
+            ("Show a role", "encamp acl role info 6c5ab0e7-92d4-4f18-9a3c-1d7e8b50f264"),
+            ("Show the role of a name", "encamp acl role info -by-name developers"),
+        ]),
+    };
+    const LIST: Verb = Verb {
+        help: "List roles\n\nLists the roles; without a management token, those of the token.",
+        failed: "Error listing ACL roles",
+        meta: Meta::new("acl role list").examples(&[
+            ("List the roles", "encamp acl role list"),
+            ("Print them as JSON", "encamp acl role list -json"),
+        ]),
+    };
+    const LIST_TYPE_NAME: &'static str = "[]*api.ACLRoleListStub";
+    const NONE: Option<&'static str> = Some("No ACL roles found");
+    const COLUMNS: &'static Columns<'static, AclRole> = &[
+        ("ID", &|r| r.id.clone()),
+        ("Name", &|r| r.name.clone()),
+        ("Description", &|r| r.description.clone()),
+        ("Policies", &policies),
+    ];
+    const DELETE: Verb = Verb {
+        help: "Delete a role\n\nTokens keep the ID of the role, which grants nothing any more. The argument is the ID \
+             of the role.",
+        failed: "Error deleting ACL role",
+        meta: Meta::new("acl role delete").examples(&[
+            ("Delete a role", "encamp acl role delete 6c5ab0e7-92d4-4f18-9a3c-1d7e8b50f264"),
+            (
+                "Delete a role with the token of an administrator",
+                "encamp acl role delete -token $ADMIN_TOKEN \\\n    6c5ab0e7-92d4-4f18-9a3c-1d7e8b50f264",
+            ),
+        ]),
+    };
+    const DELETED: fn(&str) -> String = |id| format!("ACL role {id} successfully deleted");
 
-fn policies(role: &Value) -> String {
-    let mut names = policy_names(role);
+    fn print(&self, context: &mut Context<'_, '_>) {
+        context.ui.output(&pairs(&[
+            ("ID", self.id.clone()),
+            ("Name", self.name.clone()),
+            ("Description", self.description.clone()),
+            ("Policies", policies(self)),
+            ("Create Index", self.create_index.to_string()),
+            ("Modify Index", self.modify_index.to_string()),
+        ]));
+    }
+}
+
+fn policies(role: &AclRole) -> String {
+    let mut names: Vec<String> = policy_names(role).collect();
     names.sort_unstable();
     names.join(",")
 }
 
-fn block(role: &Value) -> String {
-    pairs(&[
-        ("ID", text(role, "ID").to_string()),
-        ("Name", text(role, "Name").to_string()),
-        ("Description", text(role, "Description").to_string()),
-        ("Policies", policies(role)),
-        ("Create Index", shown(role, "CreateIndex")),
-        ("Modify Index", shown(role, "ModifyIndex")),
-    ])
-}
-
-fn links(names: &[String]) -> Vec<Value> {
-    names.iter().map(|name| json!({ "Name": name })).collect()
+fn links(names: &[String]) -> impl Iterator<Item = AclRolePolicyLink> {
+    names.iter().map(|name| AclRolePolicyLink { name: name.clone() })
 }
 
 /// Create a role
@@ -62,9 +87,7 @@ pub struct AclRoleCreate {
     #[arg(long, value_name = "name", add = CompleteWith::Live(Objects::AclPolicies))]
     pub policy: Vec<String>,
     #[command(flatten)]
-    pub(crate) format: FormatFlags,
-    #[command(flatten)]
-    pub(crate) general: GeneralFlags,
+    pub(crate) flags: ObjectFlags,
 }
 
 impl Run for AclRoleCreate {
@@ -80,8 +103,9 @@ impl Run for AclRoleCreate {
         if self.policy.is_empty() {
             return context.usage_error("At least one policy name must be specified using the -policy flag");
         }
-        let role = json!({ "Name": self.name, "Description": self.description, "Policies": links(&self.policy) });
-        ROLE.show(context, (&self.general, &self.format), |c, _| ROLE.create(c, &role))
+        let policies: Vec<_> = links(&self.policy).collect();
+        let role = json!({ "Name": self.name, "Description": self.description, "Policies": policies });
+        self.flags.show(context, |c, _| c.ask(c.client.create_object::<AclRole>(&role), "Error creating ACL role"))
     }
 }
 
@@ -104,29 +128,23 @@ pub struct AclRoleUpdate {
     #[arg(long)]
     pub no_merge: bool,
     #[command(flatten)]
-    pub(crate) format: FormatFlags,
-    #[command(flatten)]
-    pub(crate) general: GeneralFlags,
+    pub(crate) flags: ObjectFlags,
     #[arg(value_name = "id", add = CompleteWith::Live(Objects::AclRoles))]
     pub(crate) id: String,
 }
 
 impl AclRoleUpdate {
     /// The role with the changes.
-    fn changed(&self, mut role: Value) -> Value {
-        for (member, value) in [("Name", &self.name), ("Description", &self.description)] {
-            if value.is_some() || self.no_merge {
-                role[member] = json!(value.clone().unwrap_or_default());
-            }
-        }
-        let mut all = if self.no_merge { Vec::new() } else { list(&role, "Policies").to_vec() };
+    fn changed(&self, role: Received<AclRole>) -> Value {
+        let member = |given: &Option<String>| given.clone().or(self.no_merge.then(String::new));
+        let mut policies = if self.no_merge { Vec::new() } else { role.object.policies };
         for link in links(&self.policy) {
-            if !all.contains(&link) {
-                all.push(link);
+            if !policies.contains(&link) {
+                policies.push(link);
             }
         }
-        role["Policies"] = json!(all);
-        role
+        let (name, description) = (member(&self.name), member(&self.description));
+        changed(role.json, json!({ "Name": name, "Description": description, "Policies": policies }))
     }
 }
 
@@ -148,25 +166,22 @@ impl Run for AclRoleUpdate {
         if self.name.is_none() && self.description.is_none() && self.policy.is_empty() {
             return context.usage_error("Please provide at least one flag to update the ACL role");
         }
-        ROLE.show(context, (&self.general, &self.format), |c, _| {
-            let role = self.changed(ROLE.read(c, id)?);
-            ROLE.put(c, id, &role)
+        self.flags.show(context, |c, _| {
+            let role = self.changed(AclRole::find(c, id)?);
+            c.ask(c.client.put_object::<AclRole>(id, &role), "Error updating ACL role")
         })
     }
 }
 
-/// Show a role
-///
-/// The argument is the ID of the role.
+/// Shows a role.
 #[derive(Debug, clap::Parser)]
+#[command(about = AclRole::SHOW.about(), long_about = AclRole::SHOW.help)]
 pub struct AclRoleInfo {
     /// Take the argument for the name of the role
     #[arg(long)]
     pub by_name: bool,
     #[command(flatten)]
-    pub(crate) format: FormatFlags,
-    #[command(flatten)]
-    pub(crate) general: GeneralFlags,
+    pub(crate) flags: ObjectFlags,
     #[arg(
         value_name = "id",
         add = CompleteWith::IfFlag(
@@ -179,67 +194,13 @@ pub struct AclRoleInfo {
 }
 
 impl Run for AclRoleInfo {
-    const META: Meta = Meta::new("acl role info").examples(&[
-        ("Show a role", "encamp acl role info 6c5ab0e7-92d4-4f18-9a3c-1d7e8b50f264"),
-        ("Show the role of a name", "encamp acl role info -by-name developers"),
-    ]);
+    const META: Meta = AclRole::SHOW.meta;
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let id = &self.id;
-        ROLE.show(context, (&self.general, &self.format), |c, _| match self.by_name {
-            true => asked(c, c.client.acl_role_by_name(id), ROLE.reading),
-            false => ROLE.read(c, id),
+        self.flags.show(context, |c, _| match self.by_name {
+            true => c.ask(c.client.acl_role_by_name(id), AclRole::SHOW.failed),
+            false => AclRole::find(c, id),
         })
-    }
-}
-
-/// Delete a role
-///
-/// Tokens keep the ID of the role, which grants nothing any more. The argument is the ID of the role.
-#[derive(Debug, clap::Parser)]
-pub struct AclRoleDelete {
-    #[command(flatten)]
-    pub(crate) general: GeneralFlags,
-    #[arg(value_name = "id", add = CompleteWith::Live(Objects::AclRoles))]
-    pub(crate) id: String,
-}
-
-impl Run for AclRoleDelete {
-    const META: Meta = Meta::new("acl role delete").examples(&[
-        ("Delete a role", "encamp acl role delete 6c5ab0e7-92d4-4f18-9a3c-1d7e8b50f264"),
-        (
-            "Delete a role with the token of an administrator",
-            "encamp acl role delete -token $ADMIN_TOKEN \\\n    6c5ab0e7-92d4-4f18-9a3c-1d7e8b50f264",
-        ),
-    ]);
-
-    fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        ROLE.delete(context, &self.general, &self.id, |id| format!("ACL role {id} successfully deleted"))
-    }
-}
-
-/// List roles
-///
-/// Lists the roles; without a management token, those of the token.
-#[derive(Debug, clap::Parser)]
-pub struct AclRoleList {
-    #[command(flatten)]
-    pub(crate) format: FormatFlags,
-    #[command(flatten)]
-    pub(crate) general: GeneralFlags,
-}
-
-impl Run for AclRoleList {
-    const META: Meta = Meta::new("acl role list")
-        .examples(&[("List the roles", "encamp acl role list"), ("Print them as JSON", "encamp acl role list -json")]);
-
-    fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let columns: &Columns<'_, Value> = &[
-            ("ID", &|r| text(r, "ID").into()),
-            ("Name", &|r| text(r, "Name").into()),
-            ("Description", &|r| text(r, "Description").into()),
-            ("Policies", &policies),
-        ];
-        ROLE.list(context, (&self.general, &self.format), columns)
     }
 }

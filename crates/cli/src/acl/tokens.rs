@@ -2,56 +2,84 @@
 
 use serde_json::{Value, json};
 
-use super::{ObjectKind, asked, is_expired, read_text, shown, time};
-use crate::command::Run;
-use crate::command_meta::Meta;
-use crate::completion::values::{CompleteWith, Objects};
-use crate::connection::Connection;
-use crate::context::Context;
-use crate::data::{flag, joined, list, text};
-use crate::error::CommandResult;
-use crate::format::FormatFlags;
-use crate::general::GeneralFlags;
-use crate::render::table::{self, Columns, pairs};
-use encamp_api::AclKind;
+use super::{is_expired, read_text, time};
+use crate::context::clock;
+use crate::object_commands::{Object, ObjectFlags, Verb, changed};
+use crate::prelude::*;
+use crate::render::table::{Columns, columns, pairs};
 use encamp_model::duration::parse_duration;
-use encamp_model::format_duration;
+use encamp_model::{AclPolicy, AclToken, AclTokenType, format_duration};
 
-const TOKEN: ObjectKind = ObjectKind {
-    kind: AclKind::Token,
-    type_name: "*api.ACLToken",
-    row_type_name: "[]*api.ACLTokenListStub",
-    reading: "Error fetching token",
-    creating: "Error creating token",
-    updating: "Error updating token",
-    deleting: "Error deleting token",
-    listing: "Error listing ACL tokens",
-    none: "No tokens found",
-    print: |context, token| context.ui.output(&block(token)),
-};
+impl Object for AclToken {
+    const ARGUMENT: (&'static str, CompleteWith) = ("accessor", CompleteWith::Live(Objects::AclTokens));
+    const TYPE_NAME: &'static str = "*api.ACLToken";
+    const SHOW: Verb = Verb {
+        help: "Show a token\n\nThe argument is the accessor ID of the token.",
+        failed: "Error fetching token",
+        meta: Meta::new("acl token info").examples(&[
+            ("Show a token", "encamp acl token info e0b47c92-5a1d-4c3e-8f06-97d2b4a18c35"),
+            ("Print a token as JSON", "encamp acl token info -json e0b47c92-5a1d-4c3e-8f06-97d2b4a18c35"),
+        ]),
+    };
+    const LIST: Verb = Verb {
+        help: "List tokens\n\nSecrets are not shown.",
+        failed: "Error listing ACL tokens",
+        meta: Meta::new("acl token list").examples(&[
+            ("List the tokens", "encamp acl token list"),
+            ("Print their accessor IDs", "encamp acl token list -t '{{range .}}{{.AccessorID}} {{end}}'"),
+        ]),
+    };
+    const LIST_TYPE_NAME: &'static str = "[]*api.ACLTokenListStub";
+    const NONE: Option<&'static str> = Some("No tokens found");
+    const COLUMNS: &'static Columns<'static, AclToken> = &[
+        ("Name", &|t| t.name.clone()),
+        ("Type", &|t| t.r#type.to_string()),
+        ("Global", &|t| t.global.to_string()),
+        ("Accessor ID", &|t| t.accessor_id.clone()),
+        ("Expired", &|t| is_expired(t, clock()).to_string()),
+    ];
+    const DELETE: Verb = Verb {
+        help: "Delete a token\n\nRequests with the token are refused at once, and its open streams end. The argument \
+             is the accessor ID of the token.",
+        failed: "Error deleting token",
+        meta: Meta::new("acl token delete").examples(&[
+            ("Revoke a token", "encamp acl token delete e0b47c92-5a1d-4c3e-8f06-97d2b4a18c35"),
+            (
+                "Revoke a token with the token of an administrator",
+                "encamp acl token delete -token $ADMIN_TOKEN \\\n    e0b47c92-5a1d-4c3e-8f06-97d2b4a18c35",
+            ),
+        ]),
+    };
+    const DELETED: fn(&str) -> String = |accessor| format!("Token {accessor} successfully deleted");
+
+    fn print(&self, context: &mut Context<'_, '_>) {
+        context.ui.output(&block(self));
+    }
+}
 
 /// A token with its secret.
-pub(super) fn block(token: &Value) -> String {
+pub(super) fn block(token: &AclToken) -> String {
     let mut rows = vec![
-        ("Accessor ID", text(token, "AccessorID").to_string()),
-        ("Secret ID", text(token, "SecretID").to_string()),
-        ("Name", text(token, "Name").to_string()),
-        ("Type", text(token, "Type").to_string()),
-        ("Global", flag(token, "Global").to_string()),
-        ("Create Time", time(token, "CreateTime")),
-        ("Expiry Time", time(token, "ExpirationTime")),
-        ("Create Index", shown(token, "CreateIndex")),
-        ("Modify Index", shown(token, "ModifyIndex")),
+        ("Accessor ID", token.accessor_id.clone()),
+        ("Secret ID", token.secret_id.expose().into()),
+        ("Name", token.name.clone()),
+        ("Type", token.r#type.to_string()),
+        ("Global", token.global.to_string()),
+        ("Create Time", time(token.create_time)),
+        ("Expiry Time", time(token.expiration_time.unwrap_or_default())),
+        ("Create Index", token.create_index.to_string()),
+        ("Modify Index", token.modify_index.to_string()),
     ];
-    if text(token, "Type") == "management" {
+    if token.r#type == AclTokenType::Management {
         rows.push(("Policies", "n/a".into()));
         rows.push(("Roles", "n/a".into()));
         return pairs(&rows);
     }
-    rows.push(("Policies", format!("[{}]", joined(token, "Policies", " "))));
-    let roles = list(token, "Roles");
-    let columns: &Columns<'_, Value> = &[("ID", &|r| text(r, "ID").into()), ("Name", &|r| text(r, "Name").into())];
-    let roles = if roles.is_empty() { "<none>".to_string() } else { table::columns(roles, columns) };
+    rows.push(("Policies", format!("[{}]", token.policies.join(" "))));
+    let roles = match token.roles.as_slice() {
+        [] => "<none>".to_string(),
+        roles => columns(roles, &[("ID", &|r| r.id.clone()), ("Name", &|r| r.name.clone())]),
+    };
     format!("{}\n\nRoles\n{roles}", pairs(&rows))
 }
 
@@ -69,9 +97,7 @@ const TOKEN_TYPES: &[&str] = &["client", "management"];
 #[derive(Debug, clap::Parser)]
 pub struct AclBootstrap {
     #[command(flatten)]
-    pub(crate) format: FormatFlags,
-    #[command(flatten)]
-    pub(crate) general: GeneralFlags,
+    pub(crate) flags: ObjectFlags,
     #[arg(value_name = "file")]
     pub(crate) optional_args: Vec<String>,
 }
@@ -83,17 +109,24 @@ impl Run for AclBootstrap {
     ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let secret = match self.optional_args.as_slice() {
-            [] => String::new(),
-            [file] => match read_text(file, context) {
-                Ok(secret) => secret.trim().to_string(),
-                Err(e) => return context.report(&e),
-            },
-            _ => return context.usage_error("This command takes up to one argument"),
-        };
-        TOKEN.show(context, (&self.general, &self.format), |c, _| {
-            asked(c, c.client.acl_bootstrap(&secret), "Error bootstrapping")
-        })
+        match secret(&self.optional_args, context) {
+            Ok(secret) => {
+                self.flags.show(context, |c, _| c.ask(c.client.acl_bootstrap(&secret), "Error bootstrapping"))
+            }
+            Err(code) => code,
+        }
+    }
+}
+
+/// The secret in the file that a command may name; empty without one. The exit code if it cannot be read.
+fn secret(args: &[String], context: &mut Context<'_, '_>) -> Result<String, u8> {
+    match args {
+        [] => Ok(String::new()),
+        [file] => match read_text(file, context) {
+            Ok(secret) => Ok(secret.trim().to_string()),
+            Err(e) => Err(context.report(&e)),
+        },
+        _ => Err(context.usage_error("This command takes up to one argument")),
     }
 }
 
@@ -120,7 +153,7 @@ impl Links {
     /// Warns about policies that do not exist: they grant nothing until they do.
     fn warn(&self, c: &Connection, context: &mut Context<'_, '_>) {
         for name in &self.policy {
-            if let Err(e) = c.wait(c.client.acl_object(AclKind::Policy, name)) {
+            if let Err(e) = c.wait(c.client.object::<AclPolicy>(name)) {
                 context.ui.warn(&format!("Error fetching info on {name} policy: {e}"));
             }
         }
@@ -153,9 +186,7 @@ pub struct AclTokenCreate {
     #[arg(long, value_name = "id", default_value = "", hide_default_value = true)]
     pub accessor: String,
     #[command(flatten)]
-    pub(crate) format: FormatFlags,
-    #[command(flatten)]
-    pub(crate) general: GeneralFlags,
+    pub(crate) flags: ObjectFlags,
     #[arg(value_name = "file")]
     pub(crate) optional_args: Vec<String>,
 }
@@ -168,27 +199,22 @@ impl Run for AclTokenCreate {
     ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let secret = match self.optional_args.as_slice() {
-            [] => String::new(),
-            [_] if self.accessor.is_empty() => {
-                return context.usage_error("A file with a secret needs the flag -accessor");
-            }
-            [file] => match read_text(file, context) {
-                Ok(secret) => secret.trim().to_string(),
-                Err(e) => return context.report(&e),
-            },
-            _ => return context.usage_error("This command takes up to one argument"),
+        if self.optional_args.len() == 1 && self.accessor.is_empty() {
+            return context.usage_error("A file with a secret needs the flag -accessor");
+        }
+        let secret = match secret(&self.optional_args, context) {
+            Ok(secret) => secret,
+            Err(code) => return code,
         };
-        let mut token = json!({
+        let token = json!({
             "Name": self.name, "Type": self.r#type, "Global": self.global, "Policies": self.links.policy,
             "Roles": self.links.roles(), "AccessorID": self.accessor, "SecretID": secret,
         });
-        if self.ttl != 0 {
-            token["ExpirationTTL"] = format_duration(self.ttl).into();
-        }
-        TOKEN.show(context, (&self.general, &self.format), |c, context| {
+        let ttl = (self.ttl != 0).then(|| format_duration(self.ttl));
+        let token = changed(token, json!({ "ExpirationTTL": ttl }));
+        self.flags.show(context, |c, context| {
             self.links.warn(c, context);
-            TOKEN.create(c, &token)
+            c.ask(c.client.create_object::<AclToken>(&token), "Error creating token")
         })
     }
 }
@@ -208,30 +234,9 @@ pub struct AclTokenUpdate {
     #[command(flatten)]
     pub(crate) links: Links,
     #[command(flatten)]
-    pub(crate) format: FormatFlags,
-    #[command(flatten)]
-    pub(crate) general: GeneralFlags,
+    pub(crate) flags: ObjectFlags,
     #[arg(value_name = "accessor", add = CompleteWith::Live(Objects::AclTokens))]
     pub(crate) accessor: String,
-}
-
-impl AclTokenUpdate {
-    /// The token with the changes.
-    fn changed(&self, mut token: Value) -> Value {
-        for (member, value) in [("Name", &self.name), ("Type", &self.r#type)] {
-            if let Some(value) = value {
-                token[member] = json!(value);
-            }
-        }
-        if !self.links.policy.is_empty() {
-            token["Policies"] = json!(self.links.policy);
-        }
-        let roles = self.links.roles();
-        if !roles.is_empty() {
-            token["Roles"] = json!(roles);
-        }
-        token
-    }
 }
 
 impl Run for AclTokenUpdate {
@@ -242,90 +247,18 @@ impl Run for AclTokenUpdate {
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         let accessor = &self.accessor;
-        TOKEN.show(context, (&self.general, &self.format), |c, context| {
-            let token = self.changed(TOKEN.read(c, accessor)?);
+        let (policies, roles) = (Some(&self.links.policy), Some(self.links.roles()));
+        let changes = json!({
+            "Name": self.name,
+            "Type": self.r#type,
+            "Policies": policies.filter(|list| !list.is_empty()),
+            "Roles": roles.filter(|list| !list.is_empty()),
+        });
+        self.flags.show(context, |c, context| {
+            let token = changed(AclToken::find(c, accessor)?.json, changes);
             self.links.warn(c, context);
-            TOKEN.put(c, accessor, &token)
+            c.ask(c.client.put_object::<AclToken>(accessor, &token), "Error updating token")
         })
-    }
-}
-
-/// Show a token
-///
-/// The argument is the accessor ID of the token.
-#[derive(Debug, clap::Parser)]
-pub struct AclTokenInfo {
-    #[command(flatten)]
-    pub(crate) format: FormatFlags,
-    #[command(flatten)]
-    pub(crate) general: GeneralFlags,
-    #[arg(value_name = "accessor", add = CompleteWith::Live(Objects::AclTokens))]
-    pub(crate) accessor: String,
-}
-
-impl Run for AclTokenInfo {
-    const META: Meta = Meta::new("acl token info").examples(&[
-        ("Show a token", "encamp acl token info e0b47c92-5a1d-4c3e-8f06-97d2b4a18c35"),
-        ("Print a token as JSON", "encamp acl token info -json e0b47c92-5a1d-4c3e-8f06-97d2b4a18c35"),
-    ]);
-
-    fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        TOKEN.info(context, (&self.general, &self.format), &self.accessor)
-    }
-}
-
-/// Delete a token
-///
-/// Requests with the token are refused at once, and its open streams end. The argument is the accessor ID of the token.
-#[derive(Debug, clap::Parser)]
-pub struct AclTokenDelete {
-    #[command(flatten)]
-    pub(crate) general: GeneralFlags,
-    #[arg(value_name = "accessor", add = CompleteWith::Live(Objects::AclTokens))]
-    pub(crate) accessor: String,
-}
-
-impl Run for AclTokenDelete {
-    const META: Meta = Meta::new("acl token delete").examples(&[
-        ("Revoke a token", "encamp acl token delete e0b47c92-5a1d-4c3e-8f06-97d2b4a18c35"),
-        (
-            "Revoke a token with the token of an administrator",
-            "encamp acl token delete -token $ADMIN_TOKEN \\\n    e0b47c92-5a1d-4c3e-8f06-97d2b4a18c35",
-        ),
-    ]);
-
-    fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        TOKEN.delete(context, &self.general, &self.accessor, |id| format!("Token {id} successfully deleted"))
-    }
-}
-
-/// List tokens
-///
-/// Secrets are not shown.
-#[derive(Debug, clap::Parser)]
-pub struct AclTokenList {
-    #[command(flatten)]
-    pub(crate) format: FormatFlags,
-    #[command(flatten)]
-    pub(crate) general: GeneralFlags,
-}
-
-impl Run for AclTokenList {
-    const META: Meta = Meta::new("acl token list").examples(&[
-        ("List the tokens", "encamp acl token list"),
-        ("Print their accessor IDs", "encamp acl token list -t '{{range .}}{{.AccessorID}} {{end}}'"),
-    ]);
-
-    fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let now = context.env.now;
-        let columns: &Columns<'_, Value> = &[
-            ("Name", &|t| text(t, "Name").into()),
-            ("Type", &|t| text(t, "Type").into()),
-            ("Global", &|t| flag(t, "Global").to_string()),
-            ("Accessor ID", &|t| text(t, "AccessorID").into()),
-            ("Expired", &|t| is_expired(t, now).to_string()),
-        ];
-        TOKEN.list(context, (&self.general, &self.format), columns)
     }
 }
 
@@ -335,9 +268,7 @@ impl Run for AclTokenList {
 #[derive(Debug, clap::Parser)]
 pub struct AclTokenSelf {
     #[command(flatten)]
-    pub(crate) format: FormatFlags,
-    #[command(flatten)]
-    pub(crate) general: GeneralFlags,
+    pub(crate) flags: ObjectFlags,
 }
 
 impl Run for AclTokenSelf {
@@ -347,16 +278,12 @@ impl Run for AclTokenSelf {
     ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        TOKEN.show(context, (&self.general, &self.format), |c, _| own(c))
+        self.flags.show(context, |c, _| {
+            let token = c.ask(c.client.acl_token_self(), "Error fetching self token")?;
+            if token.accessor_id == "anonymous" {
+                return Err(CommandError::new("No token present in the environment or set via the CLI flag"));
+            }
+            Ok(token)
+        })
     }
-}
-
-/// The token of the requests.
-fn own(c: &Connection) -> CommandResult<Value> {
-    let token = asked(c, c.client.acl_token_self(), "Error fetching self token")?;
-    if text(&token, "AccessorID") == "anonymous" {
-        let line = "No token present in the environment or set via the CLI flag";
-        return Err(crate::error::CommandError::new(line));
-    }
-    Ok(token)
 }

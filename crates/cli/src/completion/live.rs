@@ -10,9 +10,9 @@ use super::super::data::text;
 use super::super::general::GeneralFlags;
 use super::cache::Cache;
 use super::candidates::{Candidate, Ending};
-use encamp_api::acl::AclKind;
-use encamp_api::{Client, Query};
+use encamp_api::{ApiObject, Client, Query};
 use encamp_model::duration::parse_duration;
+use encamp_model::{AclAuthMethod, AclBindingRule, AclPolicy, AclRole, AclToken};
 
 /// Longest wait for the cluster. A shell that waits longer seems to hang.
 const LIMIT: Duration = Duration::from_millis(300);
@@ -69,7 +69,8 @@ struct Source {
 /// A list of the API.
 #[derive(Clone, Copy)]
 enum List {
-    Acl(AclKind),
+    /// Lists of this path, without parameters.
+    All(&'static str),
     /// Lists of this path, with this prefix of the words.
     Rows(&'static str, Prefix),
     /// Lists of this path, one for each type.
@@ -104,7 +105,7 @@ const MOST_ROWS: &str = "200";
 impl Objects {
     fn source(self) -> Source {
         let rows = |list, word, descriptions| Source { list, word, descriptions };
-        let source = |kind, word, descriptions| rows(List::Acl(kind), word, descriptions);
+        let source = |path, word, descriptions| rows(List::All(path), word, descriptions);
         let uuid = |path, descriptions| rows(List::Rows(path, Prefix::Uuid), "ID", descriptions);
         match self {
             Objects::Allocations => uuid("/v1/allocations", &["Name", "ClientStatus"]),
@@ -117,12 +118,12 @@ impl Objects {
             Objects::Variables => rows(List::Rows("/v1/vars", Prefix::Text), "Path", &[]),
             Objects::Plugins => rows(List::Typed("/v1/plugins", &["csi"]), "ID", &["Provider"]),
             Objects::Volumes => rows(List::Typed("/v1/volumes", &["host", "csi"]), "ID", &["Name"]),
-            Objects::AclPolicies => source(AclKind::Policy, "Name", &["Description"]),
-            Objects::AclRoles => source(AclKind::Role, "ID", &["Name", "Description"]),
-            Objects::AclRoleNames => source(AclKind::Role, "Name", &["Description"]),
-            Objects::AclAuthMethods => source(AclKind::AuthMethod, "Name", &["Type"]),
-            Objects::AclTokens => source(AclKind::Token, "AccessorID", &["Name", "Type"]),
-            Objects::AclBindingRules => source(AclKind::BindingRule, "ID", &["AuthMethod", "Description"]),
+            Objects::AclPolicies => source(AclPolicy::ALL, "Name", &["Description"]),
+            Objects::AclRoles => source(AclRole::ALL, "ID", &["Name", "Description"]),
+            Objects::AclRoleNames => source(AclRole::ALL, "Name", &["Description"]),
+            Objects::AclAuthMethods => source(AclAuthMethod::ALL, "Name", &["Type"]),
+            Objects::AclTokens => source(AclToken::ALL, "AccessorID", &["Name", "Type"]),
+            Objects::AclBindingRules => source(AclBindingRule::ALL, "ID", &["AuthMethod", "Description"]),
         }
     }
 }
@@ -167,7 +168,7 @@ async fn read(client: &Client, list: List, typed: &str) -> Option<Vec<Value>> {
         client.rows::<Value>(path, &query).await.map(|(rows, _)| rows).ok()
     };
     match list {
-        List::Acl(kind) => client.acl_objects(kind).await.map(|(rows, _)| rows).ok(),
+        List::All(path) => client.rows(path, &Query::default()).await.map(|(rows, _)| rows).ok(),
         List::Rows(path, prefix) => rows(path, "prefix", prefix.of(typed)).await,
         List::Typed(path, kinds) => {
             let mut all = Vec::new();

@@ -2,14 +2,10 @@
 
 use serde_json::{Value, json};
 
-use crate::command::Run;
-use crate::command_meta::Meta;
-use crate::completion::values::{CompleteWith, Objects};
-use crate::connection::Connection;
-use crate::context::Context;
-use crate::data::text;
-use crate::error::{CommandError, CommandResult, ErrorContext};
-use crate::general::GeneralFlags;
+use super::Namespace;
+use crate::lookup_name::in_specification;
+use crate::object_commands::changed;
+use crate::prelude::*;
 use crate::spec_file::{self, Spec, SpecError};
 use encamp_model::quoted;
 
@@ -56,9 +52,8 @@ impl Run for NamespaceApply {
         };
         context.connected(&self.general, |c, context| {
             let namespace = given.map_or_else(|| self.flagged(c, input), Ok)?;
-            let done = c.wait(c.client.put_namespace(&namespace));
-            done.context("Error applying namespace")?;
-            context.ui.output(&format!("Successfully applied namespace {}!", quoted(text(&namespace, "Name"))));
+            c.ask(c.client.put_namespace(&namespace), "Error applying namespace")?;
+            context.ui.output(&format!("Successfully applied namespace {}!", quoted(in_specification(&namespace))));
             Ok(0)
         })
     }
@@ -69,7 +64,7 @@ impl NamespaceApply {
         let bytes = spec_file::read(input, context.env)?;
         let read = if self.json { serde_json::from_slice(&bytes).map_err(SpecError::from) } else { hcl(&bytes, input) };
         let namespace = read.context("Error reading namespace specification")?;
-        if text(&namespace, "Name").is_empty() {
+        if in_specification(&namespace).is_empty() {
             return Err(CommandError::new("Namespace name required"));
         }
         Ok(namespace)
@@ -77,92 +72,57 @@ impl NamespaceApply {
 
     /// The existing namespace with the changes of the flags.
     fn flagged(&self, c: &Connection, name: &str) -> CommandResult<Value> {
-        let mut namespace = match c.wait(c.client.namespace(name)) {
-            Ok((namespace, _)) => namespace,
+        let namespace = match c.wait(c.client.object::<Namespace>(name)) {
+            Ok((namespace, _)) => namespace.json,
             Err(e) if e.is_not_found() => json!({"Name": name}),
             Err(e) => return Err(CommandError::from(e).within("Error looking up namespace")),
         };
-        for (member, value) in [("Description", &self.description), ("Quota", &self.quota)] {
-            if let Some(value) = value {
-                namespace[member] = json!(value);
-            }
-        }
-        Ok(namespace)
+        Ok(changed(namespace, json!({ "Description": self.description, "Quota": self.quota })))
     }
 }
 
 /// A namespace in the form that servers read.
 fn hcl(bytes: &[u8], path: &str) -> Result<Value, SpecError> {
-    const CHOICES: [(&str, &str); 3] = [
-        ("node_pool_config", "NodePoolConfiguration"),
-        ("vault", "VaultConfiguration"),
-        ("consul", "ConsulConfiguration"),
-    ];
     let file = Spec::hcl(bytes, path)?;
     file.only(&["name", "description", "quota", "capabilities", "meta", "node_pool_config", "vault", "consul"])?;
-    let mut out = json!({
+    let namespace = json!({
         "Name": file.text("name")?.unwrap_or_default(),
         "Description": file.text("description")?.unwrap_or_default(),
         "Quota": file.text("quota")?.unwrap_or_default(),
         "Meta": file.text_map("meta")?,
     });
-    if let Some(block) = file.block("capabilities")? {
-        block.only(&[
-            "enabled_task_drivers",
-            "disabled_task_drivers",
-            "enabled_network_modes",
-            "disabled_network_modes",
-        ])?;
-        out["Capabilities"] = json!({
-            "EnabledTaskDrivers": block.texts("enabled_task_drivers")?,
-            "DisabledTaskDrivers": block.texts("disabled_task_drivers")?,
-            "EnabledNetworkModes": block.texts("enabled_network_modes")?,
-            "DisabledNetworkModes": block.texts("disabled_network_modes")?,
-        });
-    }
-    for (name, member) in CHOICES {
-        if let Some(block) = file.block(name)? {
-            block.only(&["default", "allowed", "denied"])?;
-            out[member] = json!({
-                "Default": block.text("default")?.unwrap_or_default(),
-                "Allowed": block.texts("allowed")?,
-                "Denied": block.texts("denied")?,
-            });
-        }
-    }
-    Ok(out)
+    let blocks = json!({
+        "Capabilities": file.block("capabilities")?.map(capabilities).transpose()?,
+        "NodePoolConfiguration": file.block("node_pool_config")?.map(choice).transpose()?,
+        "VaultConfiguration": file.block("vault")?.map(choice).transpose()?,
+        "ConsulConfiguration": file.block("consul")?.map(choice).transpose()?,
+    });
+    Ok(changed(namespace, blocks))
 }
 
-/// Delete a namespace
-///
-/// The argument is the name of the namespace. A namespace with jobs, allocations, volumes or variables cannot be
-/// deleted.
-#[derive(Debug, clap::Parser)]
-pub struct NamespaceDelete {
-    #[command(flatten)]
-    pub(crate) general: GeneralFlags,
-    #[arg(value_name = "namespace", add = CompleteWith::Live(Objects::Namespaces))]
-    pub(crate) name: String,
+fn capabilities(block: Spec) -> Result<Value, SpecError> {
+    block.only(&[
+        "enabled_task_drivers",
+        "disabled_task_drivers",
+        "enabled_network_modes",
+        "disabled_network_modes",
+    ])?;
+    Ok(json!({
+        "EnabledTaskDrivers": block.texts("enabled_task_drivers")?,
+        "DisabledTaskDrivers": block.texts("disabled_task_drivers")?,
+        "EnabledNetworkModes": block.texts("enabled_network_modes")?,
+        "DisabledNetworkModes": block.texts("disabled_network_modes")?,
+    }))
 }
 
-impl Run for NamespaceDelete {
-    const META: Meta = Meta::new("namespace delete").examples(&[
-        ("Delete a namespace", "encamp namespace delete staging"),
-        (
-            "Delete a namespace with the token of an administrator",
-            "encamp namespace delete -token $ADMIN_TOKEN testing",
-        ),
-    ]);
-
-    fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let name = &self.name;
-        context.connected(&self.general, |c, context| {
-            let done = c.wait(c.client.delete_namespace(name));
-            done.context("Error deleting namespace")?;
-            context.ui.output(&format!("Successfully deleted namespace {}!", quoted(name)));
-            Ok(0)
-        })
-    }
+/// Which node pools or clusters jobs may use.
+fn choice(block: Spec) -> Result<Value, SpecError> {
+    block.only(&["default", "allowed", "denied"])?;
+    Ok(json!({
+        "Default": block.text("default")?.unwrap_or_default(),
+        "Allowed": block.texts("allowed")?,
+        "Denied": block.texts("denied")?,
+    }))
 }
 
 #[cfg(test)]

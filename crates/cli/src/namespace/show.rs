@@ -1,162 +1,123 @@
 //! `namespace list`, `namespace status`, `namespace inspect` (`docs/spec/cli.md §12.1`).
 
+use std::cmp::Reverse;
+
 use serde_json::Value;
 
-use crate::command::Run;
-use crate::command_meta::Meta;
-use crate::completion::values::{CompleteWith, Objects};
-use crate::connection::Connection;
-use crate::context::Context;
-use crate::data::{self, Zero, complete, joined, text};
-use crate::error::{CommandError, CommandResult, ErrorContext};
-use crate::format::FormatFlags;
-use crate::general::GeneralFlags;
+use super::{Choice, Namespace};
 use crate::lookup_name;
-use crate::render::table::pairs;
+use crate::object_commands::{Object, Verb};
+use crate::prelude::*;
+use crate::render::table::{Columns, pairs};
+use encamp_api::{Query, Received};
 use encamp_model::quoted;
 
-/// The members of a namespace.
-const MEMBERS: &[(&str, Zero)] = &[
-    ("Capabilities", Zero::Null),
-    ("ConsulConfiguration", Zero::Null),
-    ("CreateIndex", Zero::Number),
-    ("Description", Zero::Text),
-    ("Meta", Zero::Null),
-    ("ModifyIndex", Zero::Number),
-    ("Name", Zero::Text),
-    ("NodePoolConfiguration", Zero::Null),
-    ("OptionalExtraClaims", Zero::Null),
-    ("Quota", Zero::Text),
-    ("RequiredExtraClaims", Zero::Null),
-    ("VaultConfiguration", Zero::Null),
-];
-
-/// The namespace as shown by clients.
-fn as_shown(namespace: &Value) -> Value {
-    let mut shown = namespace.clone();
-    complete(&mut shown, MEMBERS);
-    if let Value::Object(map) = &mut shown {
-        map.remove("Hash");
+/// Gives a namespace the members that clients show: servers omit those that have no value.
+fn complete(namespace: &mut Received<Namespace>) {
+    let all = serde_json::to_value(encamp_model::Namespace::default());
+    if let (Value::Object(members), Ok(Value::Object(all))) = (&mut namespace.json, all) {
+        for (name, zero) in all {
+            members.entry(name).or_insert(zero);
+        }
+        // The hash is for servers alone: clients have no such member, also if a server sends it.
+        members.remove("Hash");
     }
-    shown
 }
 
 /// The beginning of the messages about failed requests.
 const FAILED: &str = "Error retrieving namespaces";
 
-/// The namespace with that name, or the only one with that prefix.
-fn find(c: &Connection, prefix: &str) -> CommandResult<Value> {
-    let (mut found, _) = c.wait(c.client.namespaces_with_prefix(prefix)).context(FAILED)?;
-    data::newest_first(&mut found);
-    lookup_name::by_name(&found, prefix, "namespaces", || {
-        CommandError::new(format!("Namespace {} matched no namespaces", quoted(prefix))).within(FAILED)
-    })
-}
+impl Object for Namespace {
+    const ARGUMENT: (&'static str, CompleteWith) = ("namespace", CompleteWith::Live(Objects::Namespaces));
+    const TYPE_NAME: &'static str = "*api.Namespace";
+    const SHOW: Verb = Verb {
+        help: "Display the status of a namespace\n\nThe argument is the name of the namespace or a prefix of it.",
+        failed: FAILED,
+        meta: Meta::new("namespace status").examples(&[
+            ("Show a namespace", "encamp namespace status prod"),
+            ("Print a namespace as JSON", "encamp namespace status -json prod"),
+        ]),
+    };
+    const LIST: Verb = Verb {
+        help: "List namespaces\n\nLists the namespaces that the token has access to.",
+        failed: FAILED,
+        meta: Meta::new("namespace list").examples(&[
+            ("List the namespaces", "encamp namespace list"),
+            ("Print their names", "encamp namespace list -t '{{range .}}{{.Name}} {{end}}'"),
+        ]),
+    };
+    const LIST_TYPE_NAME: &'static str = "[]*api.Namespace";
+    const NONE: Option<&'static str> = None;
+    const COLUMNS: &'static Columns<'static, Namespace> =
+        &[("Name", &|n| n.name.clone()), ("Description", &|n| n.description.clone())];
+    const DELETE: Verb = Verb {
+        help: "Delete a namespace\n\nThe argument is the name of the namespace. A namespace with jobs, allocations, \
+             volumes or variables cannot be deleted.",
+        failed: "Error deleting namespace",
+        meta: Meta::new("namespace delete").examples(&[
+            ("Delete a namespace", "encamp namespace delete staging"),
+            (
+                "Delete a namespace with the token of an administrator",
+                "encamp namespace delete -token $ADMIN_TOKEN testing",
+            ),
+        ]),
+    };
+    const DELETED: fn(&str) -> String = |name| format!("Successfully deleted namespace {}!", quoted(name));
 
-/// List namespaces
-///
-/// Lists the namespaces that the token has access to.
-#[derive(Debug, clap::Parser)]
-pub struct NamespaceList {
-    #[command(flatten)]
-    pub(crate) format: FormatFlags,
-    #[command(flatten)]
-    pub(crate) general: GeneralFlags,
-}
-
-impl Run for NamespaceList {
-    const META: Meta = Meta::new("namespace list").examples(&[
-        ("List the namespaces", "encamp namespace list"),
-        ("Print their names", "encamp namespace list -t '{{range .}}{{.Name}} {{end}}'"),
-    ]);
-
-    fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        context.connected(&self.general, |c, context| {
-            let read = c.wait(c.client.namespace_values());
-            let (mut namespaces, _) = read.context(FAILED)?;
-            namespaces.sort_by(|a, b| text(a, "Name").cmp(text(b, "Name")));
-            if self.format.wanted()? {
-                let shown: Vec<Value> = namespaces.iter().map(as_shown).collect();
-                return self.format.print(context.ui, &shown, "[]*api.Namespace");
+    fn print(&self, context: &mut Context<'_, '_>) {
+        context.ui.output(&block(self));
+        if !self.meta.is_empty() {
+            context.ui.output_markup("\n[bold]Metadata[reset]");
+            context.ui.output(&pairs(&self.meta.iter().collect::<Vec<_>>()));
+        }
+        for (heading, choice) in [
+            ("Node Pool Configuration", &self.node_pool_configuration),
+            ("Vault Configuration", &self.vault_configuration),
+            ("Consul Configuration", &self.consul_configuration),
+        ] {
+            if let Some(choice) = choice {
+                context.ui.output_markup(&format!("\n[bold]{heading}[reset]"));
+                context.ui.output(&choice_block(choice));
             }
-            context.ui.output(&lookup_name::listed(&namespaces));
-            Ok(0)
-        })
+        }
+    }
+
+    /// The namespace with that name, or the only one with that prefix.
+    fn find(c: &Connection, prefix: &str) -> CommandResult<Received<Namespace>> {
+        let mut found = c.ask(c.client.objects::<Namespace>(&Query::default().with("prefix", prefix)), FAILED)?;
+        found.sort_by_key(|namespace| Reverse(namespace.create_index));
+        let none = CommandError::new(format!("Namespace {} matched no namespaces", quoted(prefix))).within(FAILED);
+        let mut namespace = lookup_name::by_name(found, |n| n.name == prefix, "namespaces", none)?;
+        complete(&mut namespace);
+        Ok(namespace)
+    }
+
+    fn arranged(mut rows: Vec<Received<Namespace>>) -> Vec<Received<Namespace>> {
+        rows.sort_by(|a, b| a.name.cmp(&b.name));
+        rows.iter_mut().for_each(complete);
+        rows
     }
 }
 
-/// Display the status of a namespace
-///
-/// The argument is the name of the namespace or a prefix of it.
-#[derive(Debug, clap::Parser)]
-pub struct NamespaceStatus {
-    #[command(flatten)]
-    pub(crate) format: FormatFlags,
-    #[command(flatten)]
-    pub(crate) general: GeneralFlags,
-    #[arg(value_name = "namespace", add = CompleteWith::Live(Objects::Namespaces))]
-    pub(crate) prefix: String,
-}
-
-impl Run for NamespaceStatus {
-    const META: Meta = Meta::new("namespace status").examples(&[
-        ("Show a namespace", "encamp namespace status prod"),
-        ("Print a namespace as JSON", "encamp namespace status -json prod"),
-    ]);
-
-    fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let prefix = &self.prefix;
-        context.connected(&self.general, |c, context| {
-            let namespace = find(c, prefix)?;
-            if self.format.wanted()? {
-                return self.format.print(context.ui, &as_shown(&namespace), "*api.Namespace");
-            }
-            context.ui.output(&block(&namespace));
-            let meta: Vec<(&String, &str)> =
-                data::map(&namespace, "Meta").map(|(k, v)| (k, v.as_str().unwrap_or_default())).collect();
-            if !meta.is_empty() {
-                context.ui.output_markup("\n[bold]Metadata[reset]");
-                context.ui.output(&pairs(&meta));
-            }
-            for (heading, member) in [
-                ("Node Pool Configuration", "NodePoolConfiguration"),
-                ("Vault Configuration", "VaultConfiguration"),
-                ("Consul Configuration", "ConsulConfiguration"),
-            ] {
-                if let Some(choice) = namespace.get(member).filter(|v| v.is_object()) {
-                    context.ui.output_markup(&format!("\n[bold]{heading}[reset]"));
-                    context.ui.output(&choice_block(choice));
-                }
-            }
-            Ok(0)
-        })
-    }
-}
-
-fn block(namespace: &Value) -> String {
-    let none = Value::Null;
-    let capabilities = namespace.get("Capabilities").unwrap_or(&none);
-    let or_all = |name: &str| Some(joined(capabilities, name, ",")).filter(|t| !t.is_empty()).unwrap_or("*".into());
+fn block(namespace: &Namespace) -> String {
+    let can = &namespace.capabilities;
+    let or_all = |names: &[String]| if names.is_empty() { "*".into() } else { names.join(",") };
     pairs(&[
-        ("Name", text(namespace, "Name").to_string()),
-        ("Description", text(namespace, "Description").into()),
-        ("Quota", text(namespace, "Quota").into()),
-        ("Enabled Drivers", or_all("EnabledTaskDrivers")),
-        ("Disabled Drivers", joined(capabilities, "DisabledTaskDrivers", ",")),
-        ("Enabled Network Modes", or_all("EnabledNetworkModes")),
-        ("Disabled Network Modes", joined(capabilities, "DisabledNetworkModes", ",")),
+        ("Name", namespace.name.clone()),
+        ("Description", namespace.description.clone()),
+        ("Quota", namespace.quota.clone()),
+        ("Enabled Drivers", or_all(&can.enabled_task_drivers)),
+        ("Disabled Drivers", can.disabled_task_drivers.join(",")),
+        ("Enabled Network Modes", or_all(&can.enabled_network_modes)),
+        ("Disabled Network Modes", can.disabled_network_modes.join(",")),
     ])
 }
 
 /// The default, and the allowed values.
-fn choice_block(choice: &Value) -> String {
-    let mut rows = vec![("Default", text(choice, "Default").to_string())];
-    for name in ["Allowed", "Denied"] {
-        let names = joined(choice, name, ", ");
-        if !names.is_empty() {
-            rows.push((name, names));
-        }
-    }
+fn choice_block(choice: &Choice) -> String {
+    let mut rows = vec![("Default", choice.default.clone())];
+    let lists = [("Allowed", &choice.allowed), ("Denied", &choice.denied)];
+    rows.extend(lists.iter().filter(|(_, names)| !names.is_empty()).map(|(title, names)| (*title, names.join(", "))));
     pairs(&rows)
 }
 
@@ -182,9 +143,9 @@ impl Run for NamespaceInspect {
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         context.connected(&self.general, |c, context| {
-            let namespace = as_shown(&find(c, &self.prefix)?);
+            let namespace = Namespace::find(c, &self.prefix)?;
             let format = FormatFlags { json: false, template: self.template };
-            format.print(context.ui, &namespace, "*api.Namespace")
+            format.print(context.ui, &namespace, Namespace::TYPE_NAME)
         })
     }
 }

@@ -1,10 +1,6 @@
 //! `node config`: the servers that a node's agent knows (`docs/spec/cli.md §10.2`).
 
-use crate::command::Run;
-use crate::command_meta::{FormerName, Meta};
-use crate::context::Context;
-use crate::error::ErrorContext;
-use crate::general::GeneralFlags;
+use crate::prelude::*;
 
 /// View or change the server list of a client
 ///
@@ -38,14 +34,11 @@ impl Run for NodeConfig {
         }
         context.connected(&self.general, |c, context| {
             if self.update_servers {
-                let done = c.wait(c.client.set_agent_servers(&self.optional_args));
-                done.context("Error updating server list")?;
+                c.ask(c.client.set_agent_servers(&self.optional_args), "Error updating server list")?;
                 context.ui.output("Updated server list");
                 return Ok(0);
             }
-            let read = c.wait(c.client.agent_servers());
-            let (servers, _) = read.context("Error querying server list")?;
-            for server in servers {
+            for server in c.ask(c.client.agent_servers(), "Error querying server list")? {
                 context.ui.output(&server);
             }
             Ok(0)

@@ -4,20 +4,12 @@ use std::collections::BTreeMap;
 
 use super::drain_plan::DrainPlanFlags;
 use super::watch;
-use crate::command::Run;
-use crate::command_meta::{FormerName, Meta};
-use crate::completion::values::{CompleteWith, Objects};
-use crate::connection::Connection;
-use crate::context::Context;
-use crate::data::{self, text};
-use crate::error::{CommandError, CommandResult, ErrorContext};
-use crate::general::GeneralFlags;
 use crate::monitor::Lines;
-use crate::objects;
+use crate::prelude::*;
 use crate::prompt::confirm;
 use encamp_model::duration::parse_duration;
 use encamp_model::requests::DrainSpec;
-use encamp_model::{HOUR, Node, quoted};
+use encamp_model::{HOUR, quoted};
 
 /// Toggle drain mode on a node
 ///
@@ -177,15 +169,8 @@ impl NodeDrain {
 
     fn act(&self, c: &Connection, context: &mut Context<'_, '_>, meta: &BTreeMap<String, String>) -> CommandResult<u8> {
         let given = self.args.first().map(String::as_str).unwrap_or_default();
-        let id = if self.own {
-            objects::own_node(c)?
-        } else {
-            objects::long_enough(given, "Identifier")?;
-            text(&objects::node(c, given, true, true)?, "ID").to_string()
-        };
-        let read = c.wait(c.client.node_value(&id));
-        let (value, read_meta) = read.context("Error toggling drain mode")?;
-        let node: Node = data::typed(&value)?;
+        let id = super::meant(c, self.own, given, "Identifier")?;
+        let (node, read_meta) = c.wait(c.client.node(&id)).context("Error toggling drain mode")?;
         let name = quoted(&id);
         if self.monitor {
             if node.drain_strategy.is_none() {
@@ -212,8 +197,7 @@ impl NodeDrain {
             ignore_system_jobs: self.ignore_system,
         });
         let eligible = self.disable && !self.keep_ineligible;
-        let done = c.wait(c.client.drain_node(&id, spec, eligible, meta));
-        let (answer, _) = done.context("Error updating drain specification")?;
+        let answer = c.ask(c.client.drain_node(&id, spec, eligible, meta), "Error updating drain specification")?;
         if self.disable || self.detach {
             let word = if self.enable { "set" } else { "unset" };
             context.ui.output(&format!("Node {name} drain strategy {word}"));
@@ -222,7 +206,6 @@ impl NodeDrain {
         let mut lines = Lines::plain(context.ui, c.zone.clone());
         lines.info("Ctrl-C to stop monitoring: will not cancel the node drain");
         lines.info(&format!("Node {name} drain strategy set"));
-        let index = answer.get("NodeModifyIndex").and_then(serde_json::Value::as_u64).unwrap_or(0);
-        watch::watch(c, context, &node, index.saturating_sub(1), self.ignore_system)
+        watch::watch(c, context, &node, answer.node_modify_index.saturating_sub(1), self.ignore_system)
     }
 }

@@ -1,11 +1,6 @@
 //! `node eligibility`: the scheduling eligibility of a node (`docs/spec/cli.md §10.2`).
 
-use crate::command::Run;
-use crate::command_meta::Meta;
-use crate::completion::values::{CompleteWith, Objects};
-use crate::context::Context;
-use crate::error::ErrorContext;
-use crate::general::GeneralFlags;
+use crate::prelude::*;
 use encamp_model::quoted;
 
 /// Toggle the scheduling eligibility of a node
@@ -45,8 +40,7 @@ impl Run for NodeEligibility {
         };
         context.connected(&self.general, |c, context| {
             let id = super::meant(c, self.own, prefix, "Identifier")?;
-            let done = c.wait(c.client.set_node_eligibility(&id, self.enable));
-            done.context("Error updating scheduling eligibility")?;
+            c.ask(c.client.set_node_eligibility(&id, self.enable), "Error updating scheduling eligibility")?;
             let set = match self.enable {
                 true => encamp_model::NodeEligibility::Eligible,
                 false => encamp_model::NodeEligibility::Ineligible,

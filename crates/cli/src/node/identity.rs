@@ -1,15 +1,12 @@
 //! `node identity`: the signed identities of nodes (`docs/spec/cli.md §10.2`).
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 
 use super::meant;
-use crate::command::Run;
-use crate::command_meta::Meta;
-use crate::context::Context;
-use crate::data;
-use crate::error::ErrorContext;
-use crate::format::FormatFlags;
-use crate::general::GeneralFlags;
+use crate::object_commands::ObjectFlags;
+use crate::prelude::*;
 use crate::prompt::confirm;
 use crate::render::table::{Form, table};
 use crate::render::values;
@@ -21,9 +18,7 @@ use encamp_model::{SECOND, quoted};
 #[derive(Debug, clap::Parser)]
 pub struct NodeIdentityGet {
     #[command(flatten)]
-    pub(crate) format: FormatFlags,
-    #[command(flatten)]
-    pub(crate) general: GeneralFlags,
+    pub(crate) flags: ObjectFlags,
     #[arg(value_name = "node")]
     pub(crate) prefix: String,
 }
@@ -36,15 +31,13 @@ impl Run for NodeIdentityGet {
         ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let prefix = &self.prefix;
-        context.connected(&self.general, |c, context| {
-            let id = meant(c, false, prefix, "Node ID")?;
-            let read = c.wait(c.client.node_identity(&id));
-            let (answer, _) = read.context("Error requesting node identity")?;
-            if self.format.wanted()? {
-                return self.format.print(context.ui, &answer, "*api.NodeIdentityGetResp");
+        context.connected(&self.flags.general, |c, context| {
+            let id = meant(c, false, &self.prefix, "Node ID")?;
+            let identity = c.ask(c.client.node_identity(&id), "Error requesting node identity")?;
+            if self.flags.format.wanted()? {
+                return self.flags.format.print(context.ui, &identity, "*api.NodeIdentityGetResp");
             }
-            let text = claims(&answer, &c.zone);
+            let text = claims(&identity.claims, &c.zone);
             context.ui.output(&text);
             Ok(0)
         })
@@ -52,7 +45,7 @@ impl Run for NodeIdentityGet {
 }
 
 /// The registered claims, followed by those specific to node identities.
-fn claims(answer: &Value, zone: &jiff::tz::TimeZone) -> String {
+fn claims(claims: &BTreeMap<String, Value>, zone: &jiff::tz::TimeZone) -> String {
     let shown = |value: &Value| match value {
         Value::String(text) => text.clone(),
         Value::Number(n) => values::time(n.as_i64().unwrap_or(0).saturating_mul(SECOND), zone),
@@ -61,7 +54,7 @@ fn claims(answer: &Value, zone: &jiff::tz::TimeZone) -> String {
     };
     let mut lines = vec!["Claim Key|Claim Value".to_string()];
     for own in [false, true] {
-        let some = data::map(answer, "Claims").filter(|(key, _)| key.starts_with("nomad") == own);
+        let some = claims.iter().filter(|(key, _)| key.starts_with("nomad") == own);
         lines.extend(some.map(|(key, value)| format!("{key}|{}", shown(value))));
     }
     table(&lines, Form::List)
@@ -90,11 +83,9 @@ impl Run for NodeIdentityRenew {
         ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let prefix = &self.prefix;
         context.connected(&self.general, |c, _| {
-            let id = meant(c, false, prefix, "Node ID")?;
-            let done = c.wait(c.client.renew_node_identity(&id));
-            done.context("Error requesting node identity renewal")?;
+            let id = meant(c, false, &self.prefix, "Node ID")?;
+            c.ask(c.client.renew_node_identity(&id), "Error requesting node identity renewal")?;
             Ok(0)
         })
     }
@@ -128,17 +119,15 @@ impl Run for NodeIdentityRevoke {
         ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let prefix = &self.prefix;
         context.connected(&self.general, |c, context| {
-            let id = meant(c, false, prefix, "Node ID")?;
-            if *prefix != id && !self.yes {
+            let id = meant(c, false, &self.prefix, "Node ID")?;
+            if self.prefix != id && !self.yes {
                 let question = format!("Are you sure you want to revoke the identity of node {}? [y/N]", quoted(&id));
                 if let Err(code) = confirm(context.ui, &question, "Canceling revocation") {
                     return Ok(code);
                 }
             }
-            let done = c.wait(c.client.revoke_node_identity(&id));
-            done.context("Error revoking node identity")?;
+            c.ask(c.client.revoke_node_identity(&id), "Error revoking node identity")?;
             context.ui.output(&format!("Node {} identity revoked", quoted(&id)));
             Ok(0)
         })

@@ -1,12 +1,7 @@
 //! `node intro`: introduction tokens for new nodes (`docs/spec/cli.md §10.2`).
 
-use crate::command::Run;
-use crate::command_meta::Meta;
-use crate::context::Context;
-use crate::data::text;
-use crate::error::ErrorContext;
-use crate::format::FormatFlags;
-use crate::general::GeneralFlags;
+use crate::object_commands::ObjectFlags;
+use crate::prelude::*;
 use encamp_model::duration::parse_duration;
 
 /// Create an introduction token for a node
@@ -25,9 +20,7 @@ pub struct NodeIntroCreate {
     #[arg(long, value_name = "duration", default_value = "0s", hide_default_value = true, value_parser = parse_duration)]
     pub ttl: i64,
     #[command(flatten)]
-    pub(crate) format: FormatFlags,
-    #[command(flatten)]
-    pub(crate) general: GeneralFlags,
+    pub(crate) flags: ObjectFlags,
 }
 
 impl Run for NodeIntroCreate {
@@ -40,16 +33,16 @@ impl Run for NodeIntroCreate {
     ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        context.connected(&self.general, |c, context| {
-            let formatted = self.format.wanted()?;
-            let given = |value: &Option<String>| value.clone().unwrap_or_default();
-            let made = c.wait(c.client.introduce_node(&given(&self.node_name), &given(&self.node_pool), self.ttl));
-            let (answer, _) = made.context("Error generating client introduction token")?;
+        context.connected(&self.flags.general, |c, context| {
+            let formatted = self.flags.format.wanted()?;
+            let (name, pool) = (self.node_name.unwrap_or_default(), self.node_pool.unwrap_or_default());
+            let made = c.client.introduce_node(&name, &pool, self.ttl);
+            let token = c.ask(made, "Error generating client introduction token")?;
             if formatted {
-                return self.format.print(context.ui, &answer, "*api.ACLIdentityClientIntroductionTokenResponse");
+                return self.flags.format.print(context.ui, &token, "*api.ACLIdentityClientIntroductionTokenResponse");
             }
-            let token = text(&answer, "JWT");
-            context.ui.output(&format!("Successfully generated client introduction token:\n\n{token}"));
+            let jwt = token.jwt.expose();
+            context.ui.output(&format!("Successfully generated client introduction token:\n\n{jwt}"));
             Ok(0)
         })
     }

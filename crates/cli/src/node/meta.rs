@@ -1,17 +1,12 @@
 //! `node meta`: dynamic node metadata (`docs/spec/cli.md §10.2`).
 
+use std::collections::BTreeMap;
+
 use serde_json::{Map, Value};
 
 use super::meant;
-use crate::command::Run;
-use crate::command_meta::Meta;
-use crate::completion::values::{CompleteWith, Objects};
-use crate::connection::Connection;
-use crate::context::Context;
-use crate::data;
-use crate::error::{CommandResult, ErrorContext};
-use crate::format::FormatFlags;
-use crate::general::GeneralFlags;
+use crate::object_commands::ObjectFlags;
+use crate::prelude::*;
 use crate::render::table::pairs;
 
 /// Modify node metadata
@@ -60,8 +55,7 @@ impl Run for NodeMetaApply {
         }
         context.connected(&self.general, |c, _| {
             let id = node_id(c, self.node_id.as_deref())?;
-            let done = c.wait(c.client.set_node_meta(&id, &Value::Object(meta)));
-            done.context("Error applying dynamic node metadata")?;
+            c.ask(c.client.set_node_meta(&id, &Value::Object(meta)), "Error applying dynamic node metadata")?;
             Ok(0)
         })
     }
@@ -76,9 +70,7 @@ pub struct NodeMetaRead {
     #[arg(long, value_name = "id", add = CompleteWith::Live(Objects::Nodes))]
     pub node_id: Option<String>,
     #[command(flatten)]
-    pub(crate) format: FormatFlags,
-    #[command(flatten)]
-    pub(crate) general: GeneralFlags,
+    pub(crate) flags: ObjectFlags,
 }
 
 impl Run for NodeMetaRead {
@@ -88,18 +80,17 @@ impl Run for NodeMetaRead {
     ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        context.connected(&self.general, |c, context| {
+        context.connected(&self.flags.general, |c, context| {
             let id = node_id(c, self.node_id.as_deref())?;
-            let read = c.wait(c.client.node_meta(&id));
-            let (meta, _) = read.context("Error reading dynamic node metadata")?;
-            if self.format.wanted()? {
-                return self.format.print(context.ui, &meta, "*api.NodeMetaResponse");
+            let meta = c.ask(c.client.node_meta(&id), "Error reading dynamic node metadata")?;
+            if self.flags.format.wanted()? {
+                return self.flags.format.print(context.ui, &meta, "*api.NodeMetaResponse");
             }
             context.ui.output_markup("[bold]All Meta[reset]");
-            context.ui.output(&block(&meta, "Meta"));
-            for (heading, member) in [("Dynamic Meta", "Dynamic"), ("Static Meta", "Static")] {
+            context.ui.output(&block(&meta.meta));
+            for (heading, keys) in [("Dynamic Meta", &meta.dynamic), ("Static Meta", &meta.r#static)] {
                 context.ui.output_markup(&format!("\n[bold]{heading}[reset]"));
-                context.ui.output(&block(&meta, member));
+                context.ui.output(&block(keys));
             }
             Ok(0)
         })
@@ -107,8 +98,7 @@ impl Run for NodeMetaRead {
 }
 
 /// The keys and values; an unset key has the value `<unset>`.
-fn block(meta: &Value, member: &str) -> String {
-    let rows: Vec<(&String, &str)> =
-        data::map(meta, member).map(|(key, value)| (key, value.as_str().unwrap_or("<unset>"))).collect();
+fn block(keys: &BTreeMap<String, Option<String>>) -> String {
+    let rows: Vec<_> = keys.iter().map(|(key, value)| (key, value.as_deref().unwrap_or("<unset>"))).collect();
     pairs(&rows)
 }

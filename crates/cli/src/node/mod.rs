@@ -19,7 +19,6 @@ mod usage;
 mod watch;
 
 use super::connection::Connection;
-use super::data::text;
 use super::objects;
 use crate::error::CommandResult;
 
@@ -29,5 +28,5 @@ fn meant(c: &Connection, own: bool, prefix: &str, what: &'static str) -> Command
         return objects::own_node(c);
     }
     objects::long_enough(prefix, what)?;
-    Ok(text(&objects::node(c, prefix, true, true)?, "ID").to_string())
+    Ok(objects::node(c, prefix, true, true)?)
 }

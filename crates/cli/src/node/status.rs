@@ -1,22 +1,15 @@
 //! `node status`: the list of nodes, or one node (`docs/spec/cli.md §10.1`).
 
-use serde_json::Value;
+use std::collections::BTreeMap;
 
 use super::detail;
-use crate::command::Run;
-use crate::command_meta::{FormerName, Meta};
-use crate::completion::values::{CompleteWith, Objects};
-use crate::connection::Connection;
-use crate::context::Context;
-use crate::data::{self, text};
-use crate::error::{CommandResult, ErrorContext};
-use crate::format::{FormatFlags, PageFlags, next_page};
-use crate::general::GeneralFlags;
-use crate::objects;
-use crate::render::table::{Form, table};
+use crate::format::next_page;
+use crate::objects::{self, NodeRow};
+use crate::prelude::*;
+use crate::render::table::{self, Column};
 use crate::render::values;
 use encamp_api::Query;
-use encamp_model::{ClientStatus, Node};
+use encamp_model::ClientStatus;
 
 /// Display status information about nodes
 ///
@@ -90,9 +83,9 @@ impl NodeStatus {
         if self.os {
             query = query.with("os", "true");
         }
-        let read = c.wait(c.client.rows::<Value>("/v1/nodes", &self.page.query(query)));
+        let read = c.wait(c.client.rows::<NodeRow>("/v1/nodes", &self.page.query(query)));
         let (mut nodes, meta) = read.context("Error querying node status")?;
-        data::newest_first(&mut nodes);
+        objects::newest_first(&mut nodes);
         if self.format.wanted()? {
             return self.format.print(context.ui, &nodes, "[]*api.NodeListStub");
         }
@@ -101,7 +94,7 @@ impl NodeStatus {
             return Ok(0);
         }
         if self.quiet {
-            let ids: Vec<&str> = nodes.iter().map(|node| text(node, "ID")).collect();
+            let ids: Vec<&str> = nodes.iter().map(|node| node.id.as_str()).collect();
             context.ui.output(&ids.join("\n"));
         } else {
             let text = self.table(c, &nodes)?;
@@ -111,39 +104,31 @@ impl NodeStatus {
         Ok(0)
     }
 
-    fn table(&self, c: &Connection, nodes: &[Value]) -> CommandResult<String> {
-        let mut header = "ID|Node Pool|DC|Name|Class".to_string();
-        for (wanted, columns) in [(self.os, "|OS"), (self.verbose, "|Address|Version")] {
-            if wanted {
-                header.push_str(columns);
-            }
+    fn table(&self, c: &Connection, nodes: &[NodeRow]) -> CommandResult<String> {
+        let mut counts = BTreeMap::new();
+        for node in nodes.iter().filter(|_| self.allocs) {
+            let allocs = c.ask(c.client.node_allocations(&node.id), "Error querying node allocations")?;
+            counts.insert(&node.id, allocs.iter().filter(|a| a.client_status == ClientStatus::Running).count());
         }
-        header.push_str("|Drain|Eligibility|Status");
-        if self.allocs {
-            header.push_str("|Running Allocs");
-        }
-        let mut lines = vec![header];
-        for node in nodes {
-            let id = text(node, "ID");
-            let mut cells = vec![values::id(id, self.verbose).to_string()];
-            cells.extend(["NodePool", "Datacenter", "Name", "NodeClass"].map(|m| text(node, m).to_string()));
-            if self.os {
-                let os = node.get("Attributes").map(|a| text(a, "os.name")).unwrap_or_default();
-                cells.push(os.into());
-            }
-            if self.verbose {
-                cells.extend([text(node, "Address").to_string(), text(node, "Version").into()]);
-            }
-            cells.push(data::flag(node, "Drain").to_string());
-            cells.extend([text(node, "SchedulingEligibility").to_string(), text(node, "Status").into()]);
-            if self.allocs {
-                let read = c.wait(c.client.node_allocations(id));
-                let (allocs, _) = read.context("Error querying node allocations")?;
-                cells.push(allocs.iter().filter(|a| a.client_status == ClientStatus::Running).count().to_string());
-            }
-            lines.push(cells.join("|"));
-        }
-        Ok(table(&lines, Form::List))
+        let id = |node: &NodeRow| values::id(&node.id, self.verbose).to_string();
+        let os = |node: &NodeRow| node.attributes.as_ref().and_then(|a| a.get("os.name")).cloned().unwrap_or_default();
+        let count = |node: &NodeRow| counts.get(&node.id).map(usize::to_string).unwrap_or_default();
+        let columns: [(bool, Column<'_, NodeRow>); 12] = [
+            (true, ("ID", &id)),
+            (true, ("Node Pool", &|n| n.node_pool.clone())),
+            (true, ("DC", &|n| n.datacenter.clone())),
+            (true, ("Name", &|n| n.name.clone())),
+            (true, ("Class", &|n| n.node_class.clone())),
+            (self.os, ("OS", &os)),
+            (self.verbose, ("Address", &|n| n.address.clone())),
+            (self.verbose, ("Version", &|n| n.version.clone())),
+            (true, ("Drain", &|n| n.drain.to_string())),
+            (true, ("Eligibility", &|n| n.scheduling_eligibility.to_string())),
+            (true, ("Status", &|n| n.status.to_string())),
+            (self.allocs, ("Running Allocs", &count)),
+        ];
+        let shown: Vec<_> = columns.into_iter().filter(|(shown, _)| *shown).map(|(_, column)| column).collect();
+        Ok(table::columns(nodes, &shown))
     }
 
     fn one(&self, c: &Connection, context: &mut Context<'_, '_>, prefix: &str) -> CommandResult<u8> {
@@ -151,16 +136,13 @@ impl NodeStatus {
             objects::own_node(c)?
         } else {
             objects::long_enough(prefix, "Identifier")?;
-            text(&objects::node(c, prefix, self.verbose, false)?, "ID").to_string()
+            objects::node(c, prefix, self.verbose, false)?
         };
-        let read = c.wait(c.client.node_value(&id));
-        let (value, _) = read.context("Error querying node info")?;
+        let node = c.ask(c.client.node_as_sent(&id), "Error querying node info")?;
         if self.format.wanted()? {
-            return self.format.print(context.ui, &value, "*api.Node");
+            return self.format.print(context.ui, &node, "*api.Node");
         }
-        let node: Node = data::typed(&value)?;
-        let read = c.wait(c.client.node_allocations(&id));
-        let (allocs, _) = read.context("Error querying node allocations")?;
+        let allocs = c.ask(c.client.node_allocations(&id), "Error querying node allocations")?;
         let view = detail::View { node: &node, allocs: &allocs, verbose: self.verbose, stats: self.stats };
         if self.short {
             view.print_short(context);

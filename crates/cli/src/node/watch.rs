@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use crate::connection::Connection;
 use crate::context::{Context, clock};
 use crate::error::{CommandResult, ErrorContext};
-use crate::render::ui::Ui;
+use crate::monitor::Lines;
 use crate::render::values::{self, written_time};
 use encamp_api::ApiError;
 use encamp_model::{Allocation, ClientStatus, DesiredStatus, DrainStrategy, JobType, Node, NodeStatus, quoted};
@@ -124,10 +124,10 @@ pub(super) fn watch(
     ignore_system: bool,
 ) -> CommandResult<u8> {
     let ignore_system = ignore_system || node.drain_strategy.as_ref().is_some_and(|s| s.ignore_system_jobs);
-    let ui = RefCell::new(&mut *context.ui);
+    let lines = RefCell::new(Lines::plain(context.ui, c.zone.clone()));
     let tell = |news: Vec<News>| {
-        let mut ui = ui.borrow_mut();
-        news.iter().for_each(|one| print(&mut ui, one, &c.zone));
+        let mut lines = lines.borrow_mut();
+        news.iter().for_each(|one| print(&mut lines, one));
     };
     let node_side = async {
         let (mut side, mut index) = (NodeSide::default(), index);
@@ -164,14 +164,16 @@ fn next(index: u64, answered: u64) -> u64 {
     if answered < index { 1 } else { answered.max(1) }
 }
 
-fn print(ui: &mut Ui<'_>, news: &News, zone: &jiff::tz::TimeZone) {
-    let now = values::time(clock(), zone);
+fn print(lines: &mut Lines<'_, '_>, news: &News) {
     match news {
-        News::Detail(text) => ui.output(&format!("{now}: {text}")),
-        News::Info(text) => ui.info(&format!("{now}: {text}")),
-        News::Warning(text) => ui.warn(&format!("{now}: {text}")),
+        News::Detail(text) => lines.detail(text),
+        News::Info(text) => lines.info(text),
+        News::Warning(text) => {
+            let text = format!("{}: {text}", lines.now());
+            lines.ui.warn(&text);
+        }
     }
-    ui.flush();
+    lines.ui.flush();
 }
 
 #[cfg(test)]

@@ -6,26 +6,11 @@ use serde_json::{Value, json};
 /// An evaluation.
 pub fn evaluation(mut value: Value) -> Value {
     super::json::complete_evaluation(&mut value);
-    if let Some(groups) = value.get_mut("FailedTGAllocs").and_then(Value::as_object_mut) {
-        groups.values_mut().for_each(metric);
+    for path in ["*/ScoreMetaData/*/NormScore", "*/ScoreMetaData/*/Scores/*", "*/Scores/*"] {
+        visit(&mut value, &format!("FailedTGAllocs/{path}"), &mut fraction);
     }
-    let victims = value.pointer_mut("/PlanAnnotations/PreemptedAllocs").and_then(Value::as_array_mut);
-    victims.into_iter().flatten().for_each(stub_in_place);
+    visit(&mut value, "PlanAnnotations/PreemptedAllocs/*", &mut without_members_of_servers);
     value
-}
-
-/// Why placements failed.
-fn metric(value: &mut Value) {
-    let nodes = value.get_mut("ScoreMetaData").and_then(Value::as_array_mut);
-    for node in nodes.into_iter().flatten() {
-        if let Some(score) = node.get_mut("NormScore") {
-            fraction(score);
-        }
-        let scores = node.get_mut("Scores").and_then(Value::as_object_mut);
-        scores.into_iter().flat_map(|s| s.values_mut()).for_each(fraction);
-    }
-    let scores = value.get_mut("Scores").and_then(Value::as_object_mut);
-    scores.into_iter().flat_map(|s| s.values_mut()).for_each(fraction);
 }
 
 /// Writes a number with a fraction.
@@ -37,41 +22,46 @@ fn fraction(value: &mut Value) {
 
 /// An allocation as lists show it.
 pub fn allocation_stub(mut value: Value) -> Value {
-    stub_in_place(&mut value);
+    without_members_of_servers(&mut value);
     value
 }
 
-fn stub_in_place(value: &mut Value) {
-    let Value::Object(map) = value else { return };
-    map.remove("DesiredTransition");
-    if map.get("AllocatedResources").is_some_and(Value::is_null) {
-        map.remove("AllocatedResources");
-    }
-    let states = map.get_mut("TaskStates").and_then(Value::as_object_mut);
-    for state in states.into_iter().flat_map(|s| s.values_mut()) {
-        if let Some(state) = state.as_object_mut() {
-            state.remove("Paused");
-        }
-    }
+fn without_members_of_servers(allocation: &mut Value) {
+    remove(allocation, "", "DesiredTransition", |_| true);
+    remove(allocation, "", "AllocatedResources", Value::is_null);
+    remove(allocation, "TaskStates/*", "Paused", |_| true);
 }
 
 /// A deployment; null stays null.
 pub fn deployment(mut value: Value) -> Value {
-    if let Value::Object(map) = &mut value {
-        map.remove("EvalPriority");
-        let groups = map.get_mut("TaskGroups").and_then(Value::as_object_mut);
-        for group in groups.into_iter().flat_map(|g| g.values_mut()) {
-            if let Some(group) = group.as_object_mut() {
-                group.remove("AutoPromote");
-            }
-        }
-    }
+    remove(&mut value, "", "EvalPriority", |_| true);
+    remove(&mut value, "TaskGroups/*", "AutoPromote", |_| true);
     value
 }
 
 /// A list of objects of one kind.
 pub fn list(values: Vec<Value>, one: fn(Value) -> Value) -> Value {
     values.into_iter().map(one).collect()
+}
+
+/// Removes a member of the objects at a path, where its value is so.
+fn remove(value: &mut Value, path: &str, member: &str, when: fn(&Value) -> bool) {
+    visit(value, path, &mut |object| {
+        if let Value::Object(members) = object {
+            members.retain(|name, value| name != member || !when(value));
+        }
+    });
+}
+
+/// Changes the values at a path: names of members, or `*` for each element or member. The empty path is the value itself.
+fn visit(value: &mut Value, path: &str, change: &mut dyn FnMut(&mut Value)) {
+    let (first, rest) = path.split_once('/').unwrap_or((path, ""));
+    match (first, value) {
+        ("", value) => change(value),
+        ("*", Value::Array(elements)) => elements.iter_mut().for_each(|element| visit(element, rest, change)),
+        ("*", Value::Object(members)) => members.values_mut().for_each(|member| visit(member, rest, change)),
+        (name, value) => value.get_mut(name).into_iter().for_each(|member| visit(member, rest, change)),
+    }
 }
 
 #[cfg(test)]

@@ -60,14 +60,16 @@ pub fn headed(head: &str, rows: impl IntoIterator<Item = String>) -> Vec<String>
     std::iter::once(head.to_string()).chain(rows).collect()
 }
 
-/// The columns of a list: the heading of each, and its cell of a row.
-pub type Columns<'a, T> = [(&'a str, &'a dyn Fn(&T) -> String)];
+/// A column of a list: its heading, and its cell of a row.
+pub type Column<'a, T> = (&'a str, &'a dyn Fn(&T) -> String);
+/// The columns of a list.
+pub type Columns<'a, T> = [Column<'a, T>];
 
 /// A list with these columns.
-pub fn columns<T>(rows: &[T], columns: &Columns<'_, T>) -> String {
+pub fn columns<'r, T: 'r>(rows: impl IntoIterator<Item = &'r T>, columns: &Columns<'_, T>) -> String {
     let head: Vec<&str> = columns.iter().map(|(heading, _)| *heading).collect();
     let line = |row: &T| columns.iter().map(|(_, cell)| cell(row)).collect::<Vec<_>>().join("|");
-    table(&headed(&head.join("|"), rows.iter().map(line)), Form::List)
+    table(&headed(&head.join("|"), rows.into_iter().map(line)), Form::List)
 }
 
 /// Lays out lines of cells. The last cell of each line is not padded; no newline at the end.

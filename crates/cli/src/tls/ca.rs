@@ -6,11 +6,7 @@ use rcgen::{
 
 use super::files::write_pair;
 use super::{NOMAD, dns_name, info, params, show};
-use crate::command::Run;
-use crate::command_meta::Meta;
-use crate::completion::values::CompleteWith;
-use crate::context::Context;
-use crate::error::{CommandResult, ErrorContext};
+use crate::prelude::*;
 
 /// The object identifiers of parts of names that have no name of their own in rcgen.
 const STREET_ADDRESS: [u64; 4] = [2, 5, 4, 9];

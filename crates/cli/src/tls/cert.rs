@@ -7,11 +7,7 @@ use rcgen::{DistinguishedName, DnType, ExtendedKeyUsagePurpose, KeyPair, KeyUsag
 use super::authority::Authority;
 use super::files::write_pair;
 use super::{NOMAD, ca, dns_name, info, params, show};
-use crate::command::Run;
-use crate::command_meta::Meta;
-use crate::completion::values::CompleteWith;
-use crate::context::Context;
-use crate::error::{CommandError, CommandResult, ErrorContext};
+use crate::prelude::*;
 
 /// What a certificate is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

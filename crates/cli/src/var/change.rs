@@ -1,14 +1,9 @@
 //! `var purge`, `var init` (`docs/spec/cli.md §12.2`).
 
 use super::{conflict, one_namespace};
-use crate::command::Run;
-use crate::command_meta::Meta;
-use crate::completion::values::{CompleteWith, Objects};
-use crate::context::Context;
-use crate::error::CommandError;
-use crate::examples;
+use crate::examples::{Files, InitFlags};
 use crate::flags::parse_int;
-use crate::general::GeneralFlags;
+use crate::prelude::*;
 use encamp_api::variables::VariableError;
 use encamp_model::quoted;
 
@@ -42,11 +37,7 @@ impl Run for VarPurge {
                 context.ui.output(&format!("Successfully purged variable {}!", quoted(&self.path)));
                 Ok(0)
             }
-            Err(VariableError::Conflict(found)) => {
-                let text = conflict::text(expected.unwrap_or(0), &found, &c.zone, context.ui.colours_on());
-                context.ui.error(&text);
-                Ok(1)
-            }
+            Err(VariableError::Conflict(found)) => Ok(conflict::report(expected.unwrap_or(0), &found, c, context)),
             Err(VariableError::Other(e)) => Err(CommandError::from(e).within("Error purging variable")),
         })
     }
@@ -57,16 +48,8 @@ impl Run for VarPurge {
 /// The default file name is spec.nv.hcl or spec.nv.json. An existing file is not overwritten.
 #[derive(Debug, clap::Parser)]
 pub struct VarInit {
-    /// Format of the file: hcl or json
-    #[arg(long, value_name = "format", default_value = "hcl", add = CompleteWith::Words(&["hcl", "json"]))]
-    pub out: String,
-    /// Write the example without comments
-    #[arg(long)]
-    pub quiet: bool,
     #[command(flatten)]
-    pub(crate) general: GeneralFlags,
-    #[arg(value_name = "filename", add = CompleteWith::DIRECTORIES)]
-    pub(crate) optional_args: Vec<String>,
+    pub(crate) init: InitFlags,
 }
 
 impl Run for VarInit {
@@ -76,11 +59,11 @@ impl Run for VarInit {
     ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let files = examples::Files {
+        let files = Files {
             hcl: ("spec.nv.hcl", include_str!("../examples/spec.nv.hcl")),
             json: ("spec.nv.json", include_str!("../examples/spec.nv.json")),
             what: "variable",
         };
-        examples::write(context, &files, &self.out, self.quiet, &self.optional_args)
+        self.init.write(context, &files)
     }
 }

@@ -1,5 +1,7 @@
 //! The message about a check-and-set conflict of a variable (`docs/spec/cli.md §12.2`).
 
+use crate::connection::Connection;
+use crate::context::Context;
 use crate::render::markup::replace_tags;
 use crate::render::styled::{Styled, TaggedText};
 use crate::render::values;
@@ -10,8 +12,14 @@ use encamp_api::variables::Variable;
 const WIDTH: usize = 84;
 const INDENT: usize = 4;
 
-/// The message.
-pub(super) fn text(expected: u64, found: &Variable, zone: &jiff::tz::TimeZone, colours: bool) -> Styled {
+/// Reports a conflict. Returns the exit code.
+pub(super) fn report(expected: u64, found: &Variable, c: &Connection, context: &mut Context<'_, '_>) -> u8 {
+    let text = text(expected, found, &c.zone, context.ui.colours_on());
+    context.ui.error(&text);
+    1
+}
+
+fn text(expected: u64, found: &Variable, zone: &jiff::tz::TimeZone, colours: bool) -> Styled {
     let index = found.modify_index;
     let green = |text: String| format!("[green]{text}[yellow]");
     let given = green(format!("({expected})"));

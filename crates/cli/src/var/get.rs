@@ -2,12 +2,7 @@
 
 use super::form::{Form, FormFlags, rendered};
 use super::one_namespace;
-use crate::command::Run;
-use crate::command_meta::Meta;
-use crate::completion::values::{CompleteWith, Objects};
-use crate::context::Context;
-use crate::error::CommandError;
-use crate::general::GeneralFlags;
+use crate::prelude::*;
 use encamp_model::quoted;
 
 /// Read a variable

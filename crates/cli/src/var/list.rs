@@ -1,19 +1,15 @@
 //! `var list` (`docs/spec/cli.md §12.2`).
 
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::command::Run;
-use crate::command_meta::Meta;
-use crate::completion::values::{CompleteWith, Objects};
-use crate::connection::Connection;
-use crate::context::Context;
-use crate::data::{number, text};
-use crate::error::{CommandResult, ErrorContext};
-use crate::format::{FormatFlags, PageFlags};
-use crate::general::GeneralFlags;
-use crate::render::table::{self, Columns, Form, table};
+use crate::prelude::*;
+use crate::render::table::{Columns, Form, columns, table};
 use crate::render::values;
-use encamp_api::Query;
+use encamp_api::{Query, Received};
+use encamp_model::VariableMetadata;
+
+/// A variable without its values.
+type Row = Received<VariableMetadata>;
 
 /// List variables
 ///
@@ -85,7 +81,7 @@ impl VarList {
         let query = if prefix.is_empty() { Query::default() } else { Query::default().with("prefix", prefix) };
         let read = c.wait(c.client.variables(&self.page.query(query)));
         let (mut rows, meta) = read.context("Error retrieving vars")?;
-        rows.sort_by(|a, b| (text(a, "Namespace"), text(a, "Path")).cmp(&(text(b, "Namespace"), text(b, "Path"))));
+        rows.sort_by(|a, b| (&a.namespace, &a.path).cmp(&(&b.namespace, &b.path)));
         if matches!(out, "json" | "go-template") {
             let format = FormatFlags { json: out == "json", template };
             if self.page.per_page <= 0 {
@@ -113,22 +109,22 @@ impl VarList {
     }
 }
 
-fn terse(rows: &[Value], namespaces: bool) -> String {
+fn terse(rows: &[Row], namespaces: bool) -> String {
     let lines: Vec<String> = rows
         .iter()
         .map(|row| match namespaces {
-            true => format!("{}|{}", text(row, "Namespace"), text(row, "Path")),
-            false => text(row, "Path").to_string(),
+            true => format!("{}|{}", row.namespace, row.path),
+            false => row.path.clone(),
         })
         .collect();
     table(&lines, Form::List)
 }
 
-fn listed(rows: &[Value], zone: &jiff::tz::TimeZone) -> String {
-    let columns: &Columns<'_, Value> = &[
-        ("Namespace", &|row| text(row, "Namespace").into()),
-        ("Path", &|row| text(row, "Path").into()),
-        ("Last Updated", &|row| values::time(number(row, "ModifyTime"), zone)),
+fn listed(rows: &[Row], zone: &jiff::tz::TimeZone) -> String {
+    let shown: &Columns<'_, Row> = &[
+        ("Namespace", &|row| row.namespace.clone()),
+        ("Path", &|row| row.path.clone()),
+        ("Last Updated", &|row| values::time(row.modify_time, zone)),
     ];
-    table::columns(rows, columns)
+    columns(rows, shown)
 }

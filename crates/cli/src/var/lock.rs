@@ -6,14 +6,8 @@ use tokio::process::Command;
 
 use super::one_namespace;
 use super::put;
-use crate::command::Run;
-use crate::command_meta::{FlagErrorNote, Meta};
-use crate::completion::values::{CompleteWith, Objects};
-use crate::connection::Connection;
-use crate::context::Context;
-use crate::error::{CommandError, CommandResult};
 use crate::flags::parse_int;
-use crate::general::GeneralFlags;
+use crate::prelude::*;
 use encamp_api::variables::{Variable, VariableError};
 use encamp_api::{ApiError, Client};
 use encamp_model::duration::parse_duration;

@@ -7,14 +7,8 @@ use serde_json::Value;
 use super::conflict;
 use super::form::{Form, FormFlags, rendered};
 use super::one_namespace;
-use crate::command::Run;
-use crate::command_meta::{FlagErrorNote, Meta};
-use crate::completion::values::{CompleteWith, Objects};
-use crate::connection::Connection;
-use crate::context::{Context, Environment};
-use crate::error::{CommandError, CommandResult, ErrorContext};
 use crate::flags::parse_int;
-use crate::general::GeneralFlags;
+use crate::prelude::*;
 use crate::spec_file::{self, Spec, SpecError};
 use encamp_api::variables::{Variable, VariableError};
 use encamp_model::quoted;
@@ -190,11 +184,7 @@ impl VarPut {
         let cas = (!self.force).then_some(expected);
         let written = match c.wait(c.client.put_variable(variable, cas)) {
             Ok(written) => written,
-            Err(VariableError::Conflict(found)) => {
-                let text = conflict::text(expected, &found, &c.zone, context.ui.colours_on());
-                context.ui.error(&text);
-                return Ok(1);
-            }
+            Err(VariableError::Conflict(found)) => return Ok(conflict::report(expected, &found, c, context)),
             Err(VariableError::Other(e)) => return Err(CommandError::from(e).within("Error creating variable")),
         };
         let line = format!("Created variable {} with modify index {}", quoted(&written.path), written.modify_index);

@@ -224,14 +224,14 @@ impl Shown {
     fn host(volume: HostVolume) -> Shown {
         let block = host_block(&volume);
         let capabilities = volume.requested_capabilities.into_iter();
-        let capabilities = capabilities.map(|c| [c.access_mode, c.attachment_mode]).collect();
+        let capabilities = capabilities.map(|c| [c.access_mode.to_string(), c.attachment_mode]).collect();
         Shown { block, topologies: Vec::new(), capabilities, allocations: volume.allocations }
     }
 
     fn csi(volume: CsiVolume) -> Shown {
         let block = csi_block(&volume);
         let capabilities = volume.requested_capabilities.into_iter();
-        let capabilities = capabilities.map(|c| [c.access_mode, c.attachment_mode]).collect();
+        let capabilities = capabilities.map(|c| [c.access_mode.to_string(), c.attachment_mode]).collect();
         Shown { block, topologies: volume.topologies, capabilities, allocations: volume.allocations }
     }
 }
@@ -294,7 +294,7 @@ fn csi_block(volume: &CsiVolume) -> String {
         ("Controllers Expected", volume.controllers_expected.to_string()),
         ("Nodes Healthy", volume.nodes_healthy.to_string()),
         ("Nodes Expected", volume.nodes_expected.to_string()),
-        ("Access Mode", volume.access_mode.clone()),
+        ("Access Mode", volume.access_mode.to_string()),
         ("Attachment Mode", volume.attachment_mode.clone()),
         ("Mount Options", volume.mount_options.as_ref().map(mount_options).unwrap_or_default()),
     ])

@@ -2,13 +2,10 @@
 
 use serde_json::{Value, json};
 
-use crate::command::Run;
-use crate::command_meta::Meta;
-use crate::completion::values::{CompleteWith, Objects};
-use crate::context::Context;
-use crate::error::ErrorContext;
-use crate::examples;
-use crate::general::GeneralFlags;
+use crate::examples::{Files, InitFlags};
+use crate::lookup_name::in_specification;
+use crate::object_commands::changed;
+use crate::prelude::*;
 use crate::spec_file::{self, Spec, SpecError};
 use encamp_model::duration::parse_duration;
 use encamp_model::quoted;
@@ -45,10 +42,8 @@ impl Run for NodePoolApply {
             Err(e) => return context.report(&e),
         };
         context.connected(&self.general, |c, context| {
-            let done = c.wait(c.client.put_node_pool(&pool));
-            done.context("Error applying node pool")?;
-            let name = quoted(pool.get("Name").and_then(Value::as_str).unwrap_or_default());
-            context.ui.output(&format!("Successfully applied node pool {name}!"));
+            c.ask(c.client.put_node_pool(&pool), "Error applying node pool")?;
+            context.ui.output(&format!("Successfully applied node pool {}!", quoted(in_specification(&pool))));
             Ok(0)
         })
     }
@@ -60,51 +55,23 @@ fn hcl(bytes: &[u8], path: &str) -> Result<Value, SpecError> {
     file.only(&["node_pool"])?;
     let (name, pool) = file.labelled("node_pool")?.ok_or(SpecError::Missing("node_pool"))?;
     pool.only(&["description", "meta", "node_identity_ttl", "scheduler_config"])?;
-    let mut out = json!({
+    let described = json!({
         "Name": name,
         "Description": pool.text("description")?.unwrap_or_default(),
         "Meta": pool.text_map("meta")?,
     });
-    if let Some(ttl) = pool.text("node_identity_ttl")? {
-        let nanos = parse_duration(&ttl);
-        let nanos = nanos.map_err(|e| SpecError::Value { name: "node_identity_ttl", reason: e.to_string() })?;
-        out["NodeIdentityTTL"] = json!(nanos);
-    }
-    if let Some(config) = pool.block("scheduler_config")? {
-        config.only(&["scheduler_algorithm", "memory_oversubscription_enabled"])?;
-        out["SchedulerConfiguration"] = json!({
-            "SchedulerAlgorithm": config.text("scheduler_algorithm")?.unwrap_or_default(),
-            "MemoryOversubscriptionEnabled": config.bool("memory_oversubscription_enabled")?,
-        });
-    }
-    Ok(out)
+    let ttl = pool.text("node_identity_ttl")?.map(|ttl| parse_duration(&ttl)).transpose();
+    let ttl = ttl.map_err(|e| SpecError::Value { name: "node_identity_ttl", reason: e.to_string() })?;
+    let config = pool.block("scheduler_config")?.map(scheduler_config).transpose()?;
+    Ok(changed(described, json!({ "NodeIdentityTTL": ttl, "SchedulerConfiguration": config })))
 }
 
-/// Delete a node pool
-///
-/// The argument is the name of the pool. A pool with nodes or with running jobs cannot be deleted.
-#[derive(Debug, clap::Parser)]
-pub struct NodePoolDelete {
-    #[command(flatten)]
-    pub(crate) general: GeneralFlags,
-    #[arg(value_name = "node-pool", add = CompleteWith::Live(Objects::NodePools))]
-    pub(crate) name: String,
-}
-
-impl Run for NodePoolDelete {
-    const META: Meta = Meta::new("node pool delete").examples(&[
-        ("Delete a node pool", "encamp node pool delete batch"),
-        ("Delete a node pool with the token of an administrator", "encamp node pool delete -token $ADMIN_TOKEN gpu"),
-    ]);
-
-    fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        context.connected(&self.general, |c, context| {
-            let done = c.wait(c.client.delete_node_pool(&self.name));
-            done.context("Error deleting node pool")?;
-            context.ui.output(&format!("Successfully deleted node pool {}!", quoted(&self.name)));
-            Ok(0)
-        })
-    }
+fn scheduler_config(block: Spec) -> Result<Value, SpecError> {
+    block.only(&["scheduler_algorithm", "memory_oversubscription_enabled"])?;
+    Ok(json!({
+        "SchedulerAlgorithm": block.text("scheduler_algorithm")?.unwrap_or_default(),
+        "MemoryOversubscriptionEnabled": block.bool("memory_oversubscription_enabled")?,
+    }))
 }
 
 /// Create an example node pool specification
@@ -112,16 +79,8 @@ impl Run for NodePoolDelete {
 /// The default file name is pool.nomad.hcl or pool.nomad.json. An existing file is not overwritten.
 #[derive(Debug, clap::Parser)]
 pub struct NodePoolInit {
-    /// Format of the file: hcl or json
-    #[arg(long, value_name = "format", default_value = "hcl", add = CompleteWith::Words(&["hcl", "json"]))]
-    pub out: String,
-    /// Write the example without comments
-    #[arg(long)]
-    pub quiet: bool,
     #[command(flatten)]
-    pub(crate) general: GeneralFlags,
-    #[arg(value_name = "filename", add = CompleteWith::DIRECTORIES)]
-    pub(crate) optional_args: Vec<String>,
+    pub(crate) init: InitFlags,
 }
 
 impl Run for NodePoolInit {
@@ -134,12 +93,12 @@ impl Run for NodePoolInit {
     ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let files = examples::Files {
+        let files = Files {
             hcl: ("pool.nomad.hcl", include_str!("../../examples/pool.nomad.hcl")),
             json: ("pool.nomad.json", include_str!("../../examples/pool.nomad.json")),
             what: "node pool",
         };
-        examples::write(context, &files, &self.out, self.quiet, &self.optional_args)
+        self.init.write(context, &files)
     }
 }
 

@@ -1,19 +1,12 @@
 //! `node pool jobs`, `node pool nodes` (`docs/spec/cli.md §10.3`).
 
-use serde_json::Value;
-
-use super::find;
-use crate::command::Run;
-use crate::command_meta::Meta;
-use crate::completion::values::{CompleteWith, Objects};
-use crate::context::Context;
-use crate::data::{self, text};
-use crate::error::ErrorContext;
-use crate::format::{FormatFlags, ListFlags, PageFlags, next_page};
-use crate::general::GeneralFlags;
+use super::NodePool;
+use crate::format::next_page;
 use crate::lookup;
-use crate::objects::node_table;
-use encamp_api::Query;
+use crate::object_commands::Object;
+use crate::objects::{newest_first, node_table};
+use crate::prelude::*;
+use encamp_api::{Query, Received};
 use encamp_model::responses::JobListStub;
 
 /// List the jobs of a node pool
@@ -39,9 +32,9 @@ impl Run for NodePoolJobs {
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         context.connected(&self.general, |c, context| {
-            let pool = find(c, &self.prefix)?;
+            let pool = NodePool::find(c, &self.prefix)?;
             let query = self.page.query(Query::default());
-            let read = c.wait(c.client.node_pool_members(text(&pool, "Name"), "jobs", &query));
+            let read = c.wait(c.client.node_pool_members::<Received<JobListStub>>(&pool.name, "jobs", &query));
             let (jobs, meta) = read.context("Error querying jobs")?;
             if jobs.is_empty() {
                 context.ui.output("No jobs");
@@ -50,7 +43,7 @@ impl Run for NodePoolJobs {
             if self.format.wanted()? {
                 return self.format.print(context.ui, &jobs, "[]*api.JobListStub");
             }
-            let stubs: Vec<JobListStub> = jobs.iter().map(data::typed).collect::<Result<_, _>>()?;
+            let stubs: Vec<JobListStub> = jobs.into_iter().map(|job| job.object).collect();
             context.ui.output(&lookup::listed(&stubs, c.everywhere(), &c.zone));
             next_page(context, &meta);
             Ok(0)
@@ -81,15 +74,15 @@ impl Run for NodePoolNodes {
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         context.connected(&self.general, |c, context| {
-            let pool = find(c, &self.prefix)?;
+            let pool = NodePool::find(c, &self.prefix)?;
             let query = self.page.query(Query::default());
-            let read = c.wait(c.client.node_pool_members(text(&pool, "Name"), "nodes", &query));
-            let (mut nodes, meta): (Vec<Value>, _) = read.context("Error querying nodes")?;
+            let read = c.wait(c.client.node_pool_members(&pool.name, "nodes", &query));
+            let (mut nodes, meta) = read.context("Error querying nodes")?;
             if nodes.is_empty() {
                 context.ui.output("No nodes");
                 return Ok(0);
             }
-            data::newest_first(&mut nodes);
+            newest_first(&mut nodes);
             if self.list.format.wanted()? {
                 return self.list.format.print(context.ui, &nodes, "[]*api.NodeListStub");
             }

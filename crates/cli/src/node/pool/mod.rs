@@ -6,70 +6,80 @@ pub mod change;
 pub mod list;
 pub mod members;
 
-use serde_json::{Value, json};
+use std::collections::BTreeMap;
 
-use crate::connection::Connection;
-use crate::data::{self, text};
-use crate::error::{CommandError, CommandResult, ErrorContext};
-use crate::lookup_name::by_name;
-use encamp_model::{format_duration, quoted};
+use serde::{Deserialize, Deserializer, Serialize};
 
-/// The pool with that name, or the only one with that prefix.
-fn find(c: &Connection, prefix: &str) -> CommandResult<Value> {
-    const FAILED: &str = "Error retrieving node pool";
-    let (pools, _) = c.wait(c.client.node_pools_with_prefix(prefix)).context(FAILED)?;
-    by_name(&pools, prefix, "node pools", || {
-        CommandError::new(format!("No node pool with prefix {} found", quoted(prefix))).within(FAILED)
+use crate::error::CommandResult;
+use encamp_api::{ApiObject, Received};
+use encamp_model::json::null_is_default;
+use encamp_model::{NodePoolSchedulerConfiguration, format_duration};
+
+/// A node pool as clients show it, its members in their own order (`docs/spec/cli.md §3.6`).
+#[null_is_default]
+#[derive(Clone, Default, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+pub struct NodePool {
+    /// How long the identities of its nodes are valid.
+    #[serde(rename = "NodeIdentityTTL", deserialize_with = "duration")]
+    node_identity_ttl: String,
+    name: String,
+    description: String,
+    meta: Option<BTreeMap<String, String>>,
+    scheduler_configuration: Option<Received<NodePoolSchedulerConfiguration>>,
+    create_index: u64,
+    modify_index: u64,
+}
+
+/// Reads a duration that servers send as a number or as text.
+fn duration<'de, D: Deserializer<'de>>(d: D) -> Result<String, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Either {
+        Nanos(i64),
+        Text(String),
+    }
+    Ok(match Option::<Either>::deserialize(d)? {
+        Some(Either::Nanos(nanos)) if nanos != 0 => format_duration(nanos),
+        Some(Either::Text(text)) => text,
+        _ => String::new(),
     })
 }
 
-/// The validity of the identities of the pool's nodes; servers send a number or a string.
-fn identity_ttl(pool: &Value) -> String {
-    match pool.get("NodeIdentityTTL") {
-        Some(Value::String(text)) => text.clone(),
-        Some(Value::Number(n)) if n.as_i64() != Some(0) => format_duration(n.as_i64().unwrap_or(0)),
-        _ => String::new(),
+impl NodePool {
+    /// The pool with all members that clients show.
+    fn as_shown(&self) -> NodePool {
+        let ttl = if self.node_identity_ttl.is_empty() { "0s" } else { &self.node_identity_ttl };
+        NodePool { node_identity_ttl: ttl.into(), ..self.clone() }
+    }
+
+    /// The pool as JSON on one line.
+    fn compact(&self) -> CommandResult<String> {
+        Ok(serde_json::to_string(&self.as_shown())?)
     }
 }
 
-/// The pool as shown by clients.
-fn as_shown(pool: &Value) -> Value {
-    let member = |name: &str| pool.get(name).cloned().unwrap_or_default();
-    let ttl = Some(identity_ttl(pool)).filter(|t| !t.is_empty()).unwrap_or_else(|| "0s".into());
-    json!({
-        "NodeIdentityTTL": ttl,
-        "Name": text(pool, "Name"),
-        "Description": text(pool, "Description"),
-        "Meta": member("Meta"),
-        "SchedulerConfiguration": member("SchedulerConfiguration"),
-        "CreateIndex": data::number(pool, "CreateIndex"),
-        "ModifyIndex": data::number(pool, "ModifyIndex"),
-    })
-}
-
-/// A pool as JSON on one line, its members in their own order (`docs/spec/cli.md §3.6`).
-fn compact(pool: &Value) -> String {
-    const ORDER: [&str; 7] =
-        ["NodeIdentityTTL", "Name", "Description", "Meta", "SchedulerConfiguration", "CreateIndex", "ModifyIndex"];
-    let shown = as_shown(pool);
-    let members = ORDER.map(|name| format!("\"{name}\":{}", shown.get(name).unwrap_or(&Value::Null)));
-    format!("{{{}}}", members.join(","))
+impl ApiObject for NodePool {
+    const ONE: &'static str = "/v1/node/pool";
+    const ALL: &'static str = "/v1/node/pools";
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
     #[test]
     fn the_short_json_keeps_its_order_and_reads_both_forms_of_durations() {
+        let pool = |json| serde_json::from_value::<NodePool>(json).unwrap();
         for ttl in [json!("24h0m0s"), json!(86_400_000_000_000i64)] {
-            let pool = json!({"Name": "gpu", "Description": "d", "NodeIdentityTTL": ttl, "Meta": {"k": "v"}, "CreateIndex": 1});
+            let json = json!({"Name": "gpu", "Description": "d", "NodeIdentityTTL": ttl, "Meta": {"k": "v"}, "CreateIndex": 1});
             assert_eq!(
-                compact(&pool),
+                pool(json).compact().unwrap(),
                 "{\"NodeIdentityTTL\":\"24h0m0s\",\"Name\":\"gpu\",\"Description\":\"d\",\"Meta\":{\"k\":\"v\"},\
                  \"SchedulerConfiguration\":null,\"CreateIndex\":1,\"ModifyIndex\":0}"
             );
         }
-        assert_eq!(identity_ttl(&json!({})), "");
+        assert_eq!(pool(json!({})).node_identity_ttl, "");
     }
 }
