@@ -6,6 +6,7 @@
 //! - [`context`]: the context of a command: streams, environment, clock.
 //! - [`connection`]: a client for commands that send several requests. [`prompt`]: confirmation prompts.
 //! - [`mod@format`]: `-json`, `-t` and pagination. [`lookup`], [`lookup_id`], [`lookup_name`]: objects by prefix.
+//! - [`object_kinds`]: the kinds of objects and how they are listed. [`pick`]: choosing one from a list.
 //! - [`submitted`]: the output after a job registration. [`launch`]: the next launch of periodic jobs.
 //! - [`suggest`]: suggestions for mistyped words.
 //! - [`general`]: flags that all commands share. [`job_file`]: reading job files.
@@ -90,10 +91,12 @@ pub mod manual;
 pub mod monitor;
 pub mod namespace;
 pub mod node;
+pub mod object_kinds;
 pub mod objects;
 pub mod operator;
 pub mod options;
 pub mod output_settings;
+mod pick;
 pub mod plan_file;
 pub mod prompt;
 pub mod registry;
@@ -219,8 +222,7 @@ fn dispatch(args: &[String], env: &Environment, ui: &mut Ui<'_>) -> u8 {
             if command.meta.paged {
                 ui.use_pager();
             }
-            let mut context = Context { ui, env, registry: &registry, command, args };
-            return context.run(rest);
+            return Context::new(ui, env, &registry, command, args).run(rest);
         }
     };
     let text = match &found {

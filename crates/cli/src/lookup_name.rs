@@ -4,14 +4,15 @@ use serde_json::Value;
 
 use super::data::text;
 use super::error::{CommandError, CommandResult};
+use super::lookup::LookupError;
+use super::object_kinds::Objects;
 use super::render::table::columns;
 
-/// The object with this name, or the only one of those that a prefix found. `several` names the objects in the error
-/// about several.
+/// The object with this name, or the only one of those that a prefix found. `objects` are all of them.
 pub fn by_name(
     found: &[Value],
     name: &str,
-    several: &str,
+    objects: Objects,
     none: impl FnOnce() -> CommandError,
 ) -> CommandResult<Value> {
     if let Some(exact) = found.iter().find(|object| text(object, "Name") == name) {
@@ -20,7 +21,10 @@ pub fn by_name(
     match found {
         [] => Err(none()),
         [only] => Ok(only.clone()),
-        _ => Err(CommandError::new(format!("Prefix matched multiple {several}\n\n{}", listed(found)))),
+        _ => {
+            let line = format!("Prefix matched multiple {}s", objects.noun());
+            Err(LookupError::Ambiguous { objects: Some(objects), line, list: listed(found) }.into())
+        }
     }
 }
 

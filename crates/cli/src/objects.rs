@@ -6,6 +6,7 @@ use super::connection::Connection;
 use super::data::{self, text};
 use super::error::{CommandError, CommandResult, ErrorContext};
 use super::lookup::{self, LookupError};
+use super::object_kinds::Objects;
 use super::render::allocations::{self, Listing};
 use super::render::table::{self, Columns};
 use super::render::values::{self, Clock};
@@ -39,7 +40,11 @@ pub fn allocation(c: &Connection, prefix: &str, verbose: bool, clock: &Clock) ->
         several => {
             let how = Listing { verbose, node_names: true, zone: &clock.zone, now: clock.now };
             let line = "Prefix matched multiple allocations".to_string();
-            Err(LookupError::Ambiguous { line, list: allocations::stubs(several, &how) })
+            Err(LookupError::Ambiguous {
+                objects: Some(Objects::Allocations),
+                line,
+                list: allocations::stubs(several, &how),
+            })
         }
     }
 }
@@ -74,7 +79,7 @@ pub fn node(c: &Connection, prefix: &str, full_ids: bool, or_id: bool) -> Result
         _ => {
             data::newest_first(&mut found);
             let line = "Prefix matched multiple nodes".to_string();
-            Err(LookupError::Ambiguous { line, list: node_table(&found, full_ids) })
+            Err(LookupError::Ambiguous { objects: Some(Objects::Nodes), line, list: node_table(&found, full_ids) })
         }
     }
 }

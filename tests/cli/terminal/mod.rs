@@ -5,7 +5,9 @@
 //! [`screen`]: the terminal. [`progress`], [`monitors`], [`prompts`]: against canned answers. [`streams`]: against a
 //! running agent. [`scenes`]: stored screens, and the pager. [`people`]: messages for terminals only. [`plain`]:
 //! `TERM=dumb`, `NO_COLOR`, and names with control characters.
+//! [`choices`]: objects chosen from a list.
 
+mod choices;
 mod monitors;
 mod people;
 mod plain;
@@ -19,6 +21,9 @@ mod volumes;
 use crate::program;
 use crate::program::Folder;
 use screen::{Screen, Size};
+
+/// Environment variables and arguments.
+type Given<'a> = (&'a [(&'a str, &'a str)], &'a [&'a str]);
 
 /// Starts the program on a terminal, against a server.
 fn encamp(size: Size, folder: &Folder, address: &str, args: &[&str]) -> Screen {

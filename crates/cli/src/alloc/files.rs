@@ -4,7 +4,6 @@ use super::choice::ChoiceFlags;
 use super::tail::{Start, TailFlags, copy, last_lines};
 use crate::command::Run;
 use crate::command_meta::{Listing, Meta};
-use crate::completion::values::{CompleteWith, Objects};
 use crate::connection::Connection;
 use crate::context::Context;
 use crate::exit_status::FOLLOWING;
@@ -39,7 +38,7 @@ pub struct AllocFs {
     pub verbose: bool,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "<allocation> [path]", add = CompleteWith::Live(Objects::Allocations))]
+    #[arg(value_name = "<allocation> [path]", add = ChoiceFlags::COMPLETED)]
     pub(crate) args: Vec<String>,
 }
 

@@ -48,7 +48,7 @@ const FAILED: &str = "Error retrieving namespaces";
 fn find(c: &Connection, prefix: &str) -> CommandResult<Value> {
     let (mut found, _) = c.wait(c.client.namespaces_with_prefix(prefix)).context(FAILED)?;
     data::newest_first(&mut found);
-    lookup_name::by_name(&found, prefix, "namespaces", || {
+    lookup_name::by_name(&found, prefix, Objects::Namespaces, || {
         CommandError::new(format!("Namespace {} matched no namespaces", quoted(prefix))).within(FAILED)
     })
 }

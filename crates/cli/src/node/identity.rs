@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::meant;
 use crate::command::Run;
 use crate::command_meta::Meta;
+use crate::completion::values::{CompleteWith, Objects};
 use crate::context::Context;
 use crate::data;
 use crate::error::ErrorContext;
@@ -24,7 +25,7 @@ pub struct NodeIdentityGet {
     pub(crate) format: FormatFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "node")]
+    #[arg(value_name = "node", add = CompleteWith::Live(Objects::Nodes))]
     pub(crate) prefix: String,
 }
 
@@ -74,7 +75,7 @@ fn claims(answer: &Value, zone: &jiff::tz::TimeZone) -> String {
 pub struct NodeIdentityRenew {
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "node")]
+    #[arg(value_name = "node", add = CompleteWith::Live(Objects::Nodes))]
     pub(crate) prefix: String,
 }
 
@@ -112,7 +113,7 @@ pub struct NodeIdentityRevoke {
     pub yes: bool,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "node")]
+    #[arg(value_name = "node", add = CompleteWith::Live(Objects::Nodes))]
     pub(crate) prefix: String,
 }
 
@@ -131,7 +132,7 @@ impl Run for NodeIdentityRevoke {
         let prefix = &self.prefix;
         context.connected(&self.general, |c, context| {
             let id = meant(c, false, prefix, "Node ID")?;
-            if *prefix != id && !self.yes {
+            if (*prefix != id || context.object_was_chosen()) && !self.yes {
                 let question = format!("Are you sure you want to revoke the identity of node {}? [y/N]", quoted(&id));
                 if let Err(code) = confirm(context.ui, &question, "Canceling revocation") {
                     return Ok(code);

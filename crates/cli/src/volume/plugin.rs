@@ -12,6 +12,7 @@ use crate::data::{self, number, text};
 use crate::error::{CommandError, CommandResult, ErrorContext};
 use crate::format::FormatFlags;
 use crate::general::GeneralFlags;
+use crate::lookup::LookupError;
 use crate::render::table::{self, Columns, pairs};
 use encamp_api::Query;
 use encamp_model::quoted;
@@ -87,7 +88,10 @@ pub(super) fn find(c: &Connection, prefix: &str) -> CommandResult<String> {
     match (exact, found.as_slice()) {
         (Some(row), _) | (None, [row]) => Ok(text(row, "ID").to_string()),
         (None, []) => Err(CommandError::new(format!("No plugins with prefix or id {} found", quoted(prefix)))),
-        (None, several) => Err(CommandError::new(format!("Prefix matched multiple plugins\n\n{}", listed(several)))),
+        (None, several) => {
+            let line = "Prefix matched multiple plugins".to_string();
+            Err(LookupError::Ambiguous { objects: Some(Objects::Plugins), line, list: listed(several) }.into())
+        }
     }
 }
 

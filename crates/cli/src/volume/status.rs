@@ -12,6 +12,7 @@ use crate::data::{self, flag, list, number, text};
 use crate::error::{CommandError, CommandResult, ErrorContext};
 use crate::format::FormatFlags;
 use crate::general::GeneralFlags;
+use crate::lookup::LookupError;
 use crate::render::table::{self, Columns, Form, pairs, table};
 use crate::render::values;
 use encamp_api::Query;
@@ -116,8 +117,9 @@ fn only<'r>(rows: &'r [Value], kind: Kind, prefix: &str, verbose: bool) -> Comma
         (Some(row), _) | (None, [row]) => Ok(Some(row)),
         (None, []) => Ok(None),
         (None, several) => {
-            let table = listed(kind, several, verbose);
-            Err(CommandError::new(format!("Prefix matched multiple volumes\n\n{table}")))
+            let line = "Prefix matched multiple volumes".to_string();
+            let list = listed(kind, several, verbose);
+            Err(LookupError::Ambiguous { objects: Some(Objects::Volumes), line, list }.into())
         }
     }
 }

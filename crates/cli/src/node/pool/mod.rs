@@ -12,13 +12,14 @@ use crate::connection::Connection;
 use crate::data::{self, text};
 use crate::error::{CommandError, CommandResult, ErrorContext};
 use crate::lookup_name::by_name;
+use crate::object_kinds::Objects;
 use encamp_model::{format_duration, quoted};
 
 /// The pool with that name, or the only one with that prefix.
 fn find(c: &Connection, prefix: &str) -> CommandResult<Value> {
     const FAILED: &str = "Error retrieving node pool";
     let (pools, _) = c.wait(c.client.node_pools_with_prefix(prefix)).context(FAILED)?;
-    by_name(&pools, prefix, "node pools", || {
+    by_name(&pools, prefix, Objects::NodePools, || {
         CommandError::new(format!("No node pool with prefix {} found", quoted(prefix))).within(FAILED)
     })
 }
