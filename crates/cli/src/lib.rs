@@ -12,7 +12,7 @@
 //! - [`general`]: flags that all commands share. [`job_file`]: reading job files.
 //! - [`cluster`]: the state that a command reads. [`changes`]: assumed changes to it.
 //! - [`monitor`]: monitoring evaluations and deployments.
-//! - [`data`]: API responses as JSON values. [`spec_file`]: specification files; [`examples`]: example files.
+//! - [`data`]: API responses as JSON values. [`spec_file`]: specification files; [`examples`], [`example_job`]: example files.
 //!   [`objects`]: allocations and nodes by ID prefix.
 //! - [`tls`]: certificates of a cluster.
 //! - [`autoscale`]: worker pools. [`autoscale_agent`]: the external autoscaler.
@@ -53,6 +53,7 @@ pub mod eval_delete;
 pub mod eval_explain;
 pub mod eval_list;
 pub mod eval_status;
+mod example_job;
 pub mod examples;
 pub mod exec_session;
 pub mod exit_status;

@@ -5,9 +5,10 @@
 //! [`screen`]: the terminal. [`progress`], [`monitors`], [`prompts`]: against canned answers. [`streams`]: against a
 //! running agent. [`scenes`]: stored screens, and the pager. [`people`]: messages for terminals only. [`plain`]:
 //! `TERM=dumb`, `NO_COLOR`, and names with control characters.
-//! [`choices`]: objects chosen from a list.
+//! [`choices`], [`job_init`]: objects chosen from a list, and the questions of `job init`.
 
 mod choices;
+mod job_init;
 mod monitors;
 mod people;
 mod plain;

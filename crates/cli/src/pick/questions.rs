@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use console::Term;
-use dialoguer::Input;
+use dialoguer::{Input, Select};
 
 use super::Cancelled;
 use crate::render::table::shortened;
@@ -18,7 +18,8 @@ use crate::terminal::{Interrupt, RawMode, Terminal};
 /// The longest time between raising a signal and its arrival.
 const ARRIVAL: Duration = Duration::from_millis(500);
 
-/// What dialoguer prints before errors.
+/// What dialoguer prints before items and errors.
+const ITEM_MARK: &str = "> ";
 const ERROR_MARK: &str = "error: ";
 
 /// A terminal on which questions are asked, until this is dropped.
@@ -34,6 +35,21 @@ impl Questions {
         let interrupt = terminal.note_interrupt();
         let keys = terminal.question_mode().map_err(|_| Cancelled::Left)?;
         Ok(Questions { term: Term::stderr(), interrupt, _keys: keys })
+    }
+
+    /// Lets the operator choose one of several things, of which the first is marked: each has a name and an explanation.
+    /// The number of the chosen one.
+    pub(crate) fn select(&self, what: &str, things: &[(&str, &str)]) -> Result<usize, Cancelled> {
+        let width = things.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+        let item = |(name, about): &(&str, &str)| shortened(&format!("{name:width$}  {about}"), self.room(ITEM_MARK));
+        let items: Vec<String> = things.iter().map(item).collect();
+        let select = Select::new().with_prompt(what).items(&items).default(0).report(false);
+        // The question stands above the items.
+        let answer = self.answer(select.interact_on_opt(&self.term), items.len().saturating_add(1))?;
+        let number = answer.ok_or(Cancelled::Left)?;
+        let name = things.get(number).map_or("", |(name, _)| name);
+        self.say(&format!("{what}: {name}"))?;
+        Ok(number)
     }
 
     /// Asks for a number that is at least `least`.
