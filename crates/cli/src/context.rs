@@ -13,6 +13,8 @@ use super::error::{CommandError, CommandResult, ErrorContext};
 use super::flags::{FlagError, normalise};
 use super::general::GeneralFlags;
 use super::help;
+use super::pick::questions::Questions;
+use super::pick::{self, Cancelled, Choice, Lack};
 use super::render::json;
 use super::render::ui::{ColourInput, Ui, stdout_is_terminal};
 use super::render::values::Clock;
@@ -33,6 +35,8 @@ pub struct Environment {
     pub directory: PathBuf,
     /// Whether standard output is a terminal.
     pub stdout_is_terminal: bool,
+    /// Whether standard input is a terminal.
+    pub stdin_is_terminal: bool,
     /// Whether standard error is a terminal.
     pub stderr_is_terminal: bool,
     /// The progress display on standard error and the handling of signals.
@@ -55,6 +59,7 @@ impl Environment {
             vars: pairs.collect(),
             directory: std::env::current_dir().unwrap_or_default(),
             stdout_is_terminal: stdout_is_terminal(),
+            stdin_is_terminal: std::io::IsTerminal::is_terminal(&std::io::stdin()),
             stderr_is_terminal: std::io::IsTerminal::is_terminal(&std::io::stderr()),
             terminal: Terminal::default(),
             now: clock(),
@@ -62,9 +67,7 @@ impl Environment {
             token_command: None,
             context_error: None,
         };
-        let colours =
-            ColourInput { no_color: env.var("NO_COLOR").is_some(), term: env.var("TERM"), ..Default::default() };
-        let mode = match (env.stderr_is_terminal, colours.escapes_welcome()) {
+        let mode = match (env.stderr_is_terminal, env.escapes_welcome()) {
             (false, _) => ProgressMode::Hidden,
             (true, false) => ProgressMode::Lines,
             (true, true) => ProgressMode::Redrawn,
@@ -75,6 +78,12 @@ impl Environment {
     /// The time zone of the output.
     pub fn zone(&self) -> jiff::tz::TimeZone {
         jiff::tz::TimeZone::system()
+    }
+
+    /// Whether terminals may get escape sequences that nobody asked for.
+    pub fn escapes_welcome(&self) -> bool {
+        ColourInput { no_color: self.var("NO_COLOR").is_some(), term: self.var("TERM"), ..Default::default() }
+            .escapes_welcome()
     }
 
     /// A variable; an empty one counts as unset.
@@ -101,6 +110,21 @@ pub struct Context<'a, 'io> {
     pub command: &'a Entry,
     /// The whole command line.
     pub args: &'a [String],
+    /// The arguments of the command, and those with which it runs again after a choice.
+    pub(super) choice: Choice,
+}
+
+impl<'a, 'io> Context<'a, 'io> {
+    /// The context of a command.
+    pub(super) fn new(
+        ui: &'a mut Ui<'io>,
+        env: &'a Environment,
+        registry: &'a Registry,
+        command: &'a Entry,
+        args: &'a [String],
+    ) -> Context<'a, 'io> {
+        Context { ui, env, registry, command, args, choice: Choice::default() }
+    }
 }
 
 impl Context<'_, '_> {
@@ -121,6 +145,19 @@ impl Context<'_, '_> {
             }
         };
         let surplus = surplus(entry.clap(), &mut args);
+        loop {
+            self.choice.arguments.clone_from(&args);
+            let code = self.run_once(args, &surplus);
+            match self.choice.next.take() {
+                Some(chosen) => args = chosen,
+                None => return code,
+            }
+        }
+    }
+
+    /// Runs the command with arguments in the form that clap reads.
+    fn run_once(&mut self, args: Vec<String>, surplus: &[String]) -> u8 {
+        let entry = self.command;
         let clap = entry.clap().clone().no_binary_name(true).args_override_self(true);
         let result = clap.try_get_matches_from(args).and_then(|matches| {
             if !surplus.is_empty() && entry.meta.surplus != Surplus::Ignored {
@@ -132,7 +169,7 @@ impl Context<'_, '_> {
             (entry.run)(&matches, self)
         });
         result.unwrap_or_else(|e| match wrong_number(entry, &e) {
-            Some(line) => self.usage_error(&line),
+            Some(line) => self.argument_error(&line),
             None => self.flag_error(&clap_error(&e)),
         })
     }
@@ -172,7 +209,7 @@ impl Context<'_, '_> {
         match self.registry.get(path) {
             Some(command) => {
                 let (ui, env, registry) = (&mut *self.ui, self.env, self.registry);
-                Context { ui, env, registry, command, args: self.args }.run(args)
+                Context::new(ui, env, registry, command, self.args).run(args)
             }
             None => self.failure(&format!("There is no command {path}")),
         }
@@ -215,14 +252,48 @@ impl Context<'_, '_> {
         self.command.meta.usage_exit
     }
 
+    /// Reports that the argument which names an object is missing, unless the operator can choose the object from a list.
+    pub fn argument_error(&mut self, line: &str) -> u8 {
+        self.choose_object().unwrap_or_else(|| self.usage_error(line))
+    }
+
+    /// Lets the operator choose the object of a command that names none, and runs the command again. The exit code of
+    /// this run; `None` if there is nobody who can choose.
+    pub fn choose_object(&mut self) -> Option<u8> {
+        pick::argument(self, Lack::Missing)
+    }
+
+    /// Asks a question about the object that the operator has chosen. `Err` is the exit code.
+    pub(super) fn ask<T>(&mut self, question: impl FnOnce(&Questions) -> Result<T, Cancelled>) -> Result<T, u8> {
+        let answer = Questions::new(self.ui.terminal()).and_then(|questions| question(&questions));
+        answer.map_err(|how| {
+            self.ui.error_plain("No answer.");
+            how.exit_code()
+        })
+    }
+
+    /// Whether the operator chose the object of the command from a list.
+    pub fn object_was_chosen(&self) -> bool {
+        self.choice.made
+    }
+
+    /// Lets the operator choose one of the objects whose prefix is ambiguous. The exit code of the command; `None` if
+    /// this is not the reason of the error, or if there is nobody who can choose.
+    pub fn choose_instead(&mut self, error: &CommandError) -> Option<u8> {
+        pick::argument(self, Lack::Ambiguous(error.ambiguous()?))
+    }
+
     /// The end of a command: its exit code, or a failure.
     pub fn end(&mut self, result: CommandResult<u8>) -> u8 {
         result.unwrap_or_else(|e| self.report(&e))
     }
 
     /// Reports an error on standard error: its message, and below it the hint. Returns the exit code of the error, or
-    /// else the one for failures.
+    /// else the one for failures. An object that is not named clearly can be chosen instead.
     pub fn report(&mut self, error: &CommandError) -> u8 {
+        if let Some(code) = self.choose_instead(error) {
+            return code;
+        }
         match error.hint() {
             Some(hint) => self.ui.error(&format!("{error}\n{hint}")),
             None => self.ui.error(error.message()),

@@ -3,6 +3,8 @@
 use std::error::Error;
 use std::fmt;
 
+use super::lookup::LookupError;
+use super::object_kinds::Objects;
 use encamp_api::{ApiError, TransportFailure};
 
 /// Why a command failed: what is printed on standard error, and the exit code.
@@ -13,6 +15,8 @@ pub struct CommandError {
     exit_code: Option<u8>,
     /// Why the cluster did not do what was asked.
     request: Option<FailedRequest>,
+    /// What a prefix matches several of.
+    ambiguous: Option<Objects>,
 }
 
 /// Why a request to a cluster failed, where an operator can do something about it.
@@ -70,7 +74,7 @@ pub type CommandResult<T> = Result<T, CommandError>;
 impl CommandError {
     /// An error with this message and the exit code that failures of the command have.
     pub fn new(message: impl fmt::Display) -> CommandError {
-        CommandError { message: message.to_string(), hint: None, exit_code: None, request: None }
+        CommandError { message: message.to_string(), hint: None, exit_code: None, request: None, ambiguous: None }
     }
 
     /// Adds a line that says what the operator can do, printed below the message.
@@ -106,6 +110,11 @@ impl CommandError {
         self.request.as_ref()
     }
 
+    /// The kind of the objects, if the reason is that a prefix matches several of one kind.
+    pub fn ambiguous(&self) -> Option<Objects> {
+        self.ambiguous
+    }
+
     /// The exit code, if it is not the one that failures of the command have.
     pub fn exit_code(&self) -> Option<u8> {
         self.exit_code
@@ -123,7 +132,11 @@ impl fmt::Display for CommandError {
 impl<E: Error + 'static> From<E> for CommandError {
     fn from(error: E) -> CommandError {
         let request = FailedRequest::of(&error);
-        CommandError { request, ..CommandError::new(error) }
+        let ambiguous = match (&error as &dyn Error).downcast_ref() {
+            Some(LookupError::Ambiguous { objects, .. }) => *objects,
+            _ => None,
+        };
+        CommandError { request, ambiguous, ..CommandError::new(error) }
     }
 }
 

@@ -99,7 +99,7 @@ async fn find(client: &Client, given: &str) -> Result<String, LookupError> {
         [only] => Ok(only.id.clone()),
         several => {
             let line = "Prefix matched multiple evaluations".to_string();
-            Err(LookupError::Ambiguous { line, list: listed(several) })
+            Err(LookupError::Ambiguous { objects: Some(Objects::Evaluations), line, list: listed(several) })
         }
     }
 }

@@ -42,7 +42,7 @@ pub struct JobDispatch {
     pub ui: bool,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "<job> [payload]", add = CompleteWith::Live(Objects::Jobs))]
+    #[arg(value_name = "<job> [payload]", add = CompleteWith::Live(Objects::ParameterizedJobs))]
     pub(crate) args: Vec<String>,
 }
 
@@ -61,7 +61,7 @@ impl Run for JobDispatch {
             [job, input] => (job, Some(input.as_str())),
             _ => {
                 return context
-                    .usage_error("This command takes one or two argument: <parameterized job> [input source]");
+                    .argument_error("This command takes one or two argument: <parameterized job> [input source]");
             }
         };
         context.attempt(|context| {

@@ -96,7 +96,7 @@ pub struct JobPeriodicForce {
     pub(crate) follow: FollowFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "job", add = CompleteWith::Live(Objects::Jobs))]
+    #[arg(value_name = "job", add = CompleteWith::Live(Objects::PeriodicJobs))]
     pub(crate) given: String,
 }
 

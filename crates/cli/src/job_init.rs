@@ -5,14 +5,17 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use super::autoscale;
+use super::example_job::{ExampleDriver, ExampleJob};
 use super::examples::write_new;
 use super::job_examples;
 use super::job_file::cause;
 use super::job_inspect::job_file_of;
+use super::pick::questions::Questions;
+use super::pick::{self, Cancelled};
 use super::prelude::*;
 use super::render::table::{Form, cell, headed, table_of_sentences};
 use encamp_api::{Query, path};
-use encamp_model::{VariableMetadata, quoted};
+use encamp_model::{JobType, VariableMetadata, quoted};
 
 /// The default name of the file.
 const DEFAULT_NAME: &str = "example.nomad.hcl";
@@ -21,10 +24,22 @@ const TEMPLATES: &str = "nomad/job-templates/";
 /// The item that holds the job file.
 const ITEM: &str = "template";
 
+/// The types of jobs, with what each does.
+const TYPES: [(JobType, &str); 4] = [
+    (JobType::Service, "keeps running"),
+    (JobType::Batch, "runs to its end"),
+    (JobType::System, "keeps running on every node"),
+    (JobType::Sysbatch, "runs to its end on every node"),
+];
+/// The least resources of a task, MHz and MB.
+const LEAST_CPU: u32 = 1;
+const LEAST_MEMORY: u32 = 10;
+
 /// Create an example job file
 ///
 /// Creates an example job file as a starting point. The default file name is example.nomad.hcl. An existing file is not
-/// overwritten.
+/// overwritten. On a terminal, the command asks for the type of the job, the driver and the resources, unless -from,
+/// -template or -connect says what the file is.
 ///
 /// With -cluster-scaling or -job-scaling, creates an example of the metadata that configures a worker pool or a scaled
 /// task group.
@@ -72,7 +87,7 @@ pub struct JobInit {
 
 impl JobInit {
     /// The job file, and the variables that it was submitted with, as name=value.
-    fn text(&self, env: &Environment) -> CommandResult<(String, Vec<String>)> {
+    fn text(&self, env: &Environment, example: &ExampleJob) -> CommandResult<(String, Vec<String>)> {
         if let Some(id) = &self.from {
             return job_file_of(id, self.snapshot.as_deref(), &self.general, env);
         }
@@ -81,9 +96,28 @@ impl JobInit {
             let text = stored.or_else(|e| job_examples::text(name).map(String::from).ok_or(e))?;
             return Ok((text, Vec::new()));
         }
-        let text =
-            if self.connect { include_str!("examples/connect.hcl") } else { include_str!("examples/example.hcl") };
-        Ok((if self.short { without_comments(text) } else { text.into() }, Vec::new()))
+        let text = if self.connect { include_str!("examples/connect.hcl").into() } else { example.text() };
+        Ok((if self.short { without_comments(&text) } else { text }, Vec::new()))
+    }
+
+    /// Whether the command asks which example is wanted: the flags do not say what the job file is.
+    fn asks(&self, context: &Context<'_, '_>) -> bool {
+        self.from.is_none() && self.template().is_none() && !self.connect && pick::possible(context)
+    }
+
+    /// Asks which example is wanted.
+    fn ask(context: &Context<'_, '_>) -> Result<ExampleJob, Cancelled> {
+        let questions = Questions::new(context.ui.terminal())?;
+        let types = TYPES.each_ref().map(|(kind, about)| (kind.as_str(), *about));
+        let kind = questions.select("Type of the job", &types)?;
+        let drivers = ExampleDriver::ALL.map(|(driver, about)| (driver.name(), about));
+        let driver = questions.select("Driver of the task", &drivers)?;
+        let kind = TYPES.get(kind).map_or(JobType::Service, |(kind, _)| kind.clone());
+        let driver = ExampleDriver::ALL.get(driver).map_or(ExampleDriver::Exec, |(driver, _)| *driver);
+        let sufficient = ExampleJob::new(kind, driver);
+        let cpu = questions.number("CPU in MHz", LEAST_CPU, sufficient.cpu)?;
+        let memory = questions.number("Memory in MB", LEAST_MEMORY, sufficient.memory)?;
+        Ok(ExampleJob { cpu, memory, ..sufficient })
     }
 
     /// Writes one of the examples about scaling.
@@ -101,6 +135,42 @@ impl JobInit {
             context,
             if self.cluster_scaling { &autoscale::init::CLUSTER } else { &autoscale::init::JOB },
         )
+    }
+
+    /// Writes the job file, after questions about the example.
+    fn write(&self, name: &str, context: &mut Context<'_, '_>) -> u8 {
+        let file = context.env.directory.join(name);
+        let asks = self.asks(context);
+        if asks && file.exists() {
+            return context.failure(&format!("Job '{name}' already exists"));
+        }
+        let example = match if asks { JobInit::ask(context) } else { Ok(ExampleJob::default()) } {
+            Ok(example) => example,
+            Err(how) => {
+                context.ui.error_plain("No job file written.");
+                return how.exit_code();
+            }
+        };
+        let (text, variables) = match self.text(context.env, &example) {
+            Ok(text) => text,
+            Err(e) => return context.report(&e),
+        };
+        match write_new(&file, &text) {
+            Ok(()) => {
+                let what = if self.from.is_some() { "Job file" } else { "Example job file" };
+                context.ui.output(&format!("{what} written to {name}"));
+                if !variables.is_empty() {
+                    let flags: String = variables.iter().map(|v| format!("-var={} ", quoted(v))).collect();
+                    context.ui.output("The job was submitted with variables. To run the file with the same ones:");
+                    context.ui.output(&format!("    encamp job run {flags}{name}"));
+                }
+                0
+            }
+            Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => {
+                context.failure(&format!("Job '{name}' already exists"))
+            }
+            Err(e) => context.failure(&format!("Failed to write '{name}': {}", cause(&e))),
+        }
     }
 
     fn template(&self) -> Option<&str> {
@@ -208,25 +278,6 @@ impl Run for JobInit {
             [name] => name,
             _ => return context.usage_error("This command takes no arguments or one: <filename>"),
         };
-        let (text, variables) = match self.text(context.env) {
-            Ok(text) => text,
-            Err(e) => return context.report(&e),
-        };
-        match write_new(&context.env.directory.join(name), &text) {
-            Ok(()) => {
-                let what = if self.from.is_some() { "Job file" } else { "Example job file" };
-                context.ui.output(&format!("{what} written to {name}"));
-                if !variables.is_empty() {
-                    let flags: String = variables.iter().map(|v| format!("-var={} ", quoted(v))).collect();
-                    context.ui.output("The job was submitted with variables. To run the file with the same ones:");
-                    context.ui.output(&format!("    encamp job run {flags}{name}"));
-                }
-                0
-            }
-            Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => {
-                context.failure(&format!("Job '{name}' already exists"))
-            }
-            Err(e) => context.failure(&format!("Failed to write '{name}': {}", cause(&e))),
-        }
+        self.write(name, context)
     }
 }

@@ -98,7 +98,7 @@ impl Run for JobInspect {
         let name = match self.args.as_slice() {
             [name] => name,
             [] if self.lists() => return self.print_list(context),
-            _ => return context.usage_error("This command takes one argument: <job>"),
+            _ => return context.argument_error("This command takes one argument: <job>"),
         };
         if self.json && self.template.is_some() {
             return context.failure("Both json and template formatting are not allowed");

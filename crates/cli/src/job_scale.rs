@@ -40,10 +40,20 @@ impl Run for JobScale {
     ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        const ARGUMENTS: &str = "Command requires at least two arguments and no more than three";
+        let asked;
         let (job, group, count) = match self.args.as_slice() {
             [job, count] => (job, "", count),
             [job, group, count] => (job, group.as_str(), count),
-            _ => return context.failure("Command requires at least two arguments and no more than three"),
+            [job] if context.object_was_chosen() => {
+                asked = match context.ask(|questions| questions.number("Count", 0, 1)) {
+                    Ok(count) => count.to_string(),
+                    Err(code) => return code,
+                };
+                (job, "", &asked)
+            }
+            [] => return context.choose_object().unwrap_or_else(|| context.failure(ARGUMENTS)),
+            _ => return context.failure(ARGUMENTS),
         };
         context.attempt(|context| self.scale(job, group, count, context))
     }

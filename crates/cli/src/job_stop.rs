@@ -54,7 +54,7 @@ impl Run for JobStop {
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         if self.args.is_empty() {
-            return context.usage_error("This command takes at least one argument: <job>");
+            return context.argument_error("This command takes at least one argument: <job>");
         }
         context.connected(&self.general, |connection, context| Ok(self.stop(connection, context)))
     }
@@ -72,7 +72,7 @@ impl JobStop {
             }
         }
         if let ([target], 1) = (targets.as_slice(), self.args.len())
-            && target.id != target.given.trim()
+            && (target.id != target.given.trim() || context.object_was_chosen())
             && !self.yes
         {
             let question = format!("Are you sure you want to stop job {}? [y/N]", quoted(&target.id));

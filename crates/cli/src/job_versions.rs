@@ -74,7 +74,7 @@ pub struct JobTagApply {
     pub version: Option<i64>,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "job")]
+    #[arg(value_name = "job", add = CompleteWith::Live(Objects::Jobs))]
     pub(crate) given: String,
 }
 
@@ -134,7 +134,7 @@ pub struct JobTagUnset {
     pub name: Option<String>,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "job")]
+    #[arg(value_name = "job", add = CompleteWith::Live(Objects::Jobs))]
     pub(crate) given: String,
 }
 

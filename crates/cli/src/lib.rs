@@ -7,12 +7,13 @@
 //! - [`context`]: the context of a command: streams, environment, clock.
 //! - [`connection`]: a client for commands that send several requests. [`prompt`]: confirmation prompts.
 //! - [`mod@format`]: `-json`, `-t` and pagination. [`lookup`], [`lookup_id`], [`lookup_name`]: objects by prefix.
+//! - [`object_kinds`]: the kinds of objects and how they are listed. [`pick`]: choosing one from a list.
 //! - [`submitted`]: the output after a job registration. [`launch`]: the next launch of periodic jobs.
 //! - [`suggest`]: suggestions for mistyped words.
 //! - [`general`]: flags that all commands share. [`job_file`]: reading job files.
 //! - [`cluster`]: the state that a command reads. [`changes`]: assumed changes to it.
 //! - [`monitor`]: monitoring evaluations and deployments.
-//! - [`data`]: API responses as JSON values. [`spec_file`]: specification files; [`examples`]: example files.
+//! - [`data`]: API responses as JSON values. [`spec_file`]: specification files; [`examples`], [`example_job`]: example files.
 //!   [`objects`]: allocations and nodes by ID prefix. [`object_commands`]: commands that kinds of objects have in common.
 //! - [`tls`]: certificates of a cluster.
 //! - [`autoscale`]: worker pools. [`autoscale_agent`]: the external autoscaler.
@@ -53,6 +54,7 @@ pub mod eval_delete;
 pub mod eval_explain;
 pub mod eval_list;
 pub mod eval_status;
+mod example_job;
 pub mod examples;
 pub mod exec_session;
 pub mod exit_status;
@@ -92,10 +94,12 @@ pub mod monitor;
 pub mod namespace;
 pub mod node;
 pub mod object_commands;
+pub mod object_kinds;
 pub mod objects;
 pub mod operator;
 pub mod options;
 pub mod output_settings;
+mod pick;
 pub mod plan_file;
 mod prelude;
 pub mod prompt;
@@ -222,8 +226,7 @@ fn dispatch(args: &[String], env: &Environment, ui: &mut Ui<'_>) -> u8 {
             if command.meta.paged {
                 ui.use_pager();
             }
-            let mut context = Context { ui, env, registry: &registry, command, args };
-            return context.run(rest);
+            return Context::new(ui, env, &registry, command, args).run(rest);
         }
     };
     let text = match &found {

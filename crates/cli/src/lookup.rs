@@ -2,6 +2,7 @@
 
 use jiff::tz::TimeZone;
 
+use super::object_kinds::{Objects, PARAMETERIZED, PERIODIC};
 use super::render::table::{Form, table};
 use super::render::values;
 use encamp_api::{ApiError, Client};
@@ -35,6 +36,8 @@ pub enum LookupError {
     /// Several objects have this prefix.
     #[error("{line}\n\n{list}")]
     Ambiguous {
+        /// What they are, if they are of one kind.
+        objects: Option<Objects>,
         /// The first line of the message.
         line: String,
         /// The list of the objects.
@@ -66,8 +69,8 @@ impl Kind {
     fn filter(self) -> (Option<&'static str>, &'static str) {
         match self {
             Kind::Any => (None, ""),
-            Kind::Parameterized => (Some("ParentID == \"\" and ParameterizedJob is not nil"), "parameterized "),
-            Kind::Periodic => (Some("Periodic is not nil"), "periodic "),
+            Kind::Parameterized => (Some(PARAMETERIZED), "parameterized "),
+            Kind::Periodic => (Some(PERIODIC), "periodic "),
         }
     }
 }
@@ -116,6 +119,7 @@ pub fn choose<'a>(
         [only] => Ok(Some(only)),
         [first, second, ..] if first.id == prefix && !(everywhere && second.id == prefix) => Ok(Some(first)),
         several => Err(LookupError::Ambiguous {
+            objects: Some(Objects::Jobs),
             line: format!("Prefix {} matched multiple jobs", quoted(prefix)),
             list: table_of(several, everywhere, zone),
         }),

@@ -3,6 +3,7 @@
 use super::connection::Connection;
 use super::error::{CommandResult, ErrorContext};
 use super::lookup::LookupError;
+use super::object_kinds::Objects;
 use super::objects::{even, long_enough};
 use super::render::{deployments, evaluations};
 use encamp_api::{Meta, Query};
@@ -27,7 +28,11 @@ pub fn evaluation(connection: &Connection, given: &str) -> Result<Evaluation, Lo
     evaluations::sort(&mut found);
     if found.len() > 1 {
         let line = "Prefix matched multiple evaluations".to_string();
-        return Err(LookupError::Ambiguous { line, list: evaluations::listed(&found, false) });
+        return Err(LookupError::Ambiguous {
+            objects: Some(Objects::Evaluations),
+            line,
+            list: evaluations::listed(&found, false),
+        });
     }
     let none = || LookupError::NotFound(format!("No evaluation(s) with prefix or id {} found", quoted(given)));
     found.pop().ok_or_else(none)
@@ -49,7 +54,12 @@ pub fn deployment(connection: &Connection, given: &str, verbose: bool) -> Comman
     deployments::sort(&mut found);
     if found.len() > 1 {
         let line = "Prefix matched multiple deployments".to_string();
-        return Err(LookupError::Ambiguous { line, list: deployments::listed(&found, verbose) }.into());
+        return Err(LookupError::Ambiguous {
+            objects: Some(Objects::Deployments),
+            line,
+            list: deployments::listed(&found, verbose),
+        }
+        .into());
     }
     let none = || LookupError::NotFound(format!("Deployment ID {} matched no deployments", quoted(given)));
     let found = found.pop().ok_or_else(none).context(FAILED)?;
@@ -78,7 +88,11 @@ pub fn scaling_policy(connection: &Connection, given: &str) -> Result<String, Lo
     found.retain(|p| p.id.starts_with(prefix));
     if found.len() > 1 {
         let line = "Prefix matched multiple scaling policies".to_string();
-        return Err(LookupError::Ambiguous { line, list: super::scaling_policy::listed(&mut found, false) });
+        return Err(LookupError::Ambiguous {
+            objects: None,
+            line,
+            list: super::scaling_policy::listed(&mut found, false),
+        });
     }
     let none = || LookupError::NotFound(format!("No scaling policies with prefix or id {} found", quoted(given)));
     found.pop().map(|p| p.id).ok_or_else(none)

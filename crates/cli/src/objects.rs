@@ -6,6 +6,7 @@ use super::connection::Connection;
 use super::data::typed;
 use super::error::{CommandError, CommandResult};
 use super::lookup::{self, LookupError};
+use super::object_kinds::Objects;
 use super::render::allocations::{self, Listing};
 use super::render::table::{Columns, columns};
 use super::render::values::{self, Clock};
@@ -41,7 +42,11 @@ pub fn allocation(c: &Connection, prefix: &str, verbose: bool, clock: &Clock) ->
         several => {
             let how = Listing { verbose, node_names: true, zone: &clock.zone, now: clock.now };
             let line = "Prefix matched multiple allocations".to_string();
-            Err(LookupError::Ambiguous { line, list: allocations::stubs(several, &how) })
+            Err(LookupError::Ambiguous {
+                objects: Some(Objects::Allocations),
+                line,
+                list: allocations::stubs(several, &how),
+            })
         }
     }
 }
@@ -76,7 +81,7 @@ pub fn node(c: &Connection, prefix: &str, full_ids: bool, or_id: bool) -> Result
         _ => {
             newest_first(&mut found);
             let line = "Prefix matched multiple nodes".to_string();
-            Err(LookupError::Ambiguous { line, list: node_table(&found, full_ids) })
+            Err(LookupError::Ambiguous { objects: Some(Objects::Nodes), line, list: node_table(&found, full_ids) })
         }
     }
 }

@@ -98,7 +98,7 @@ fn meant(id: &str, matches: &BTreeMap<String, Vec<String>>) -> Result<String, Lo
             let lists: Vec<String> =
                 matches.iter().map(|(kind, ids)| format!("{}:\n{}", title(kind), ids.join(", "))).collect();
             let line = format!("Multiple matches found for id {}", quoted(id));
-            Err(LookupError::Ambiguous { line, list: lists.join("\n\n") })
+            Err(LookupError::Ambiguous { objects: None, line, list: lists.join("\n\n") })
         }
     }
 }

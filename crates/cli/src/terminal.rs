@@ -32,6 +32,8 @@ struct ProgressLine {
     pending: Mutex<String>,
 }
 
+/// Erases everything from the line of the cursor on, and shows the cursor.
+const ERASE_QUESTION: &[u8] = b"\r\x1b[J\x1b[?25h";
 /// The columns left free for `^C`.
 const ECHO_WIDTH: u16 = 3;
 /// The width of a terminal that does not report its size.
@@ -147,6 +149,8 @@ struct State {
     modes: Mutex<Option<Termios>>,
     /// Whether the command handles signals itself.
     handled: AtomicBool,
+    /// Whether a question is drawn at and below the cursor, which may be hidden.
+    question: AtomicBool,
     /// Notes the next SIGINT for a command that then ends by itself with what it has.
     interrupt: Mutex<Option<Arc<AtomicBool>>>,
 }
@@ -211,7 +215,25 @@ impl Terminal {
         Ok(guard)
     }
 
+    /// Passes every key on to a question that is drawn on standard error from the cursor on, until the guard is dropped.
+    /// What was typed before does not answer it. The question is erased if a signal ends the process.
+    ///
+    /// # Errors
+    /// Standard input is not a terminal.
+    pub fn question_mode(&self) -> io::Result<RawMode> {
+        let before = tcgetattr(io::stdin())?;
+        let mut raw = before.clone();
+        raw.make_raw();
+        raw.output_modes = before.output_modes;
+        *self.0.modes.lock() = Some(before);
+        let guard = RawMode(self.clone());
+        self.0.question.store(true, Ordering::Release);
+        tcsetattr(io::stdin(), OptionalActions::Flush, &raw)?;
+        Ok(guard)
+    }
+
     fn restore_modes(&self) {
+        self.0.question.store(false, Ordering::Release);
         if let Some(before) = self.0.modes.lock().take() {
             // A closed terminal has no modes.
             let _ = tcsetattr(io::stdin(), OptionalActions::Now, &before);
@@ -256,6 +278,10 @@ impl Terminal {
         let code = 128 + kind.as_raw_value();
         let terminal = self.clone();
         let cleaner = std::thread::Builder::new().spawn(move || {
+            if terminal.0.question.load(Ordering::Acquire) {
+                // The terminal may be closed.
+                let _ = io::stderr().write_all(ERASE_QUESTION);
+            }
             terminal.restore_modes();
             replace::abandon();
             if terminal.0.active.load(Ordering::Acquire) > 0 {

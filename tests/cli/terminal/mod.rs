@@ -5,7 +5,10 @@
 //! [`screen`]: the terminal. [`progress`], [`monitors`], [`prompts`]: against canned answers. [`streams`]: against a
 //! running agent. [`scenes`]: stored screens, and the pager. [`people`]: messages for terminals only. [`plain`]:
 //! `TERM=dumb`, `NO_COLOR`, and names with control characters.
+//! [`choices`], [`job_init`]: objects chosen from a list, and the questions of `job init`.
 
+mod choices;
+mod job_init;
 mod monitors;
 mod people;
 mod plain;
@@ -19,6 +22,9 @@ mod volumes;
 use crate::program;
 use crate::program::Folder;
 use screen::{Screen, Size};
+
+/// Environment variables and arguments.
+type Given<'a> = (&'a [(&'a str, &'a str)], &'a [&'a str]);
 
 /// Starts the program on a terminal, against a server.
 fn encamp(size: Size, folder: &Folder, address: &str, args: &[&str]) -> Screen {

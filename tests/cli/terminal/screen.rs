@@ -44,6 +44,11 @@ impl Screen {
         self.terminal.send(keys);
     }
 
+    /// Sends a signal to the program.
+    pub fn signal(&self, signal: rustix::process::Signal) {
+        self.terminal.signal(signal);
+    }
+
     /// What the terminal shows, row by row.
     pub fn contents(&self) -> String {
         self.terminal.inspect(vt100::Screen::contents)

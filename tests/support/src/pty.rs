@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use pty_process::Size;
 use pty_process::blocking::{Pts, Pty, open};
+use rustix::process::{Pid, Signal, kill_process};
 use rustix::termios::tcgetattr;
 
 /// The pause between two checks whether a child has ended.
@@ -155,6 +156,11 @@ impl Terminal {
             move || shared.follow(&pty)
         });
         Terminal { pty, child, shared, reader: Some(reader), pts: Some(pts), modes_before }
+    }
+
+    /// Sends a signal to the command.
+    pub fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).expect("the command runs");
     }
 
     /// Types keys.

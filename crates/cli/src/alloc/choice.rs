@@ -1,5 +1,6 @@
 //! Which allocation a command is about: the one with an ID, or one of a job (`docs/spec/cli.md §9.2`).
 
+use crate::completion::values::{CompleteWith, Objects};
 use crate::connection::Connection;
 use crate::context::Context;
 use crate::error::CommandResult;
@@ -18,6 +19,10 @@ pub(crate) struct ChoiceFlags {
 }
 
 impl ChoiceFlags {
+    /// What the first argument is completed with.
+    pub(super) const COMPLETED: CompleteWith =
+        CompleteWith::IfFlag("job", &CompleteWith::Live(Objects::Jobs), &CompleteWith::Live(Objects::Allocations));
+
     /// The allocation that the first argument names.
     pub(super) fn allocation(
         &self,
@@ -34,6 +39,6 @@ impl ChoiceFlags {
 
     /// The usage error about a missing first argument.
     pub(super) fn missing(&self, context: &mut Context<'_, '_>) -> u8 {
-        context.usage_error(if self.job { "A job ID is required" } else { "An allocation ID is required" })
+        context.argument_error(if self.job { "A job ID is required" } else { "An allocation ID is required" })
     }
 }

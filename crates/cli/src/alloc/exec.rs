@@ -29,9 +29,12 @@ pub struct AllocExec {
     pub(crate) streams: SessionFlags,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "<allocation> <command> [argument]...", add = CompleteWith::Live(Objects::Allocations))]
+    #[arg(value_name = "<allocation> <command> [argument]...", add = ChoiceFlags::COMPLETED)]
     pub(crate) args: Vec<String>,
 }
+
+/// The command that is proposed to an operator who has named none.
+const SHELL: &str = "/bin/sh";
 
 impl Run for AllocExec {
     const META: Meta = Meta::new("alloc exec")
@@ -49,8 +52,16 @@ impl Run for AllocExec {
         ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        let asked;
         let (name, command) = match self.args.split_first() {
             Some((name, command)) if !command.is_empty() => (name, command),
+            Some((name, _)) if context.object_was_chosen() => {
+                asked = match context.ask(|questions| questions.words("Command", SHELL)) {
+                    Ok(words) => words,
+                    Err(code) => return code,
+                };
+                (name, asked.as_slice())
+            }
             Some(_) => return context.usage_error("A command is required"),
             None => return self.choice.missing(context),
         };
@@ -82,7 +93,7 @@ impl AllocExec {
                 super::known_task(&alloc, task)?;
                 task.to_string()
             }
-            None => super::only_task(&alloc).context("Failed to validate task")?,
+            None => super::only_task(context, &alloc)?,
         };
         let command = serde_json::to_string(command).context("failed to exec into task")?;
         let query = Query::in_namespace(&stub.namespace).with("task", task).with("command", command);

@@ -34,7 +34,7 @@ pub struct AllocFs {
     pub verbose: bool,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "<allocation> [path]", add = CompleteWith::Live(Objects::Allocations))]
+    #[arg(value_name = "<allocation> [path]", add = ChoiceFlags::COMPLETED)]
     pub(crate) args: Vec<String>,
 }
 

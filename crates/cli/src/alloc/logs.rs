@@ -36,7 +36,7 @@ pub struct AllocLogs {
     pub verbose: bool,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "<allocation> [task]", add = CompleteWith::Live(Objects::Allocations))]
+    #[arg(value_name = "<allocation> [task]", add = ChoiceFlags::COMPLETED)]
     pub(crate) args: Vec<String>,
 }
 
@@ -66,7 +66,7 @@ impl Run for AllocLogs {
             let alloc = super::in_full(c, &stub)?;
             let task = match self.task.clone().or(second) {
                 Some(task) if !task.is_empty() => task,
-                _ => super::only_task(&alloc).context("Failed to validate task")?,
+                _ => super::only_task(context, &alloc)?,
             };
             self.print(c, context, &Source { alloc: &alloc, task: &task, start })
         })

@@ -22,6 +22,7 @@ pub(super) use tasks::{max_run, mount_options};
 use super::connection::Connection;
 use super::context::Context;
 use super::objects;
+use super::pick;
 use crate::error::{CommandError, CommandResult, ErrorContext};
 use encamp_model::{AllocListStub, Allocation, quoted};
 
@@ -35,7 +36,7 @@ fn allocation_and_task<'a>(
     let (allocation, second) = match args {
         [allocation] => (allocation, None),
         [allocation, task] => (allocation, Some(task)),
-        _ => return Err(context.usage_error("This command takes one or two arguments: <alloc-id> [<task-name>]")),
+        _ => return Err(context.argument_error("This command takes one or two arguments: <alloc-id> [<task-name>]")),
     };
     Ok((allocation, task.or(second).map_or("", String::as_str)))
 }
@@ -62,19 +63,24 @@ fn known_task(alloc: &Allocation, task: &str) -> CommandResult<()> {
     Err(CommandError::new(format!("Could not find task named: {task}, found:\n{}", tasks.join("\n"))))
 }
 
-/// The only task of an allocation.
-fn only_task(alloc: &Allocation) -> CommandResult<String> {
+/// The only task of an allocation, or the one that the operator chooses.
+fn only_task(context: &mut Context<'_, '_>, alloc: &Allocation) -> CommandResult<String> {
+    const FAILED: &str = "Failed to validate task";
     let tasks = task_names(alloc);
     match tasks.as_slice() {
         [only] => Ok(only.clone()),
         [] => {
-            Err(CommandError::new(format!("Could not determine task: allocation {} has no tasks", quoted(&alloc.id))))
+            let text = format!("Could not determine task: allocation {} has no tasks", quoted(&alloc.id));
+            Err(CommandError::new(text).within(FAILED))
         }
         several => {
+            if let Some(task) = pick::task(context, alloc, several)? {
+                return Ok(task);
+            }
             let id = quoted(super::render::values::id(&alloc.id, false));
             let names: String = several.iter().map(|t| format!("  * {t}\n")).collect();
             let text = format!("Allocation {id} is running the following tasks:\n{names}");
-            Err(CommandError::new(text).with_hint("Please specify the task."))
+            Err(CommandError::new(text).within(FAILED).with_hint("Please specify the task."))
         }
     }
 }

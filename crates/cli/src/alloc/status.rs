@@ -69,7 +69,7 @@ impl Run for AllocStatus {
             }
             [prefix] => prefix,
             _ => {
-                return context.usage_error(
+                return context.argument_error(
                     "This command takes one of the following argument conditions:\n * A single <allocation>\n * No \
                      arguments, with output format specified",
                 );
@@ -88,7 +88,11 @@ impl AllocStatus {
         let stub = match objects::allocation(c, prefix, self.verbose, &clock) {
             Ok(stub) => stub,
             Err(e @ LookupError::Ambiguous { .. }) => {
-                context.ui.output(&e.to_string());
+                let text = e.to_string();
+                if let Some(code) = context.choose_instead(&e.into()) {
+                    return Ok(code);
+                }
+                context.ui.output(&text);
                 return Ok(0);
             }
             Err(e @ (LookupError::TooShort { .. } | LookupError::Request { .. } | LookupError::NotFound(_))) => {

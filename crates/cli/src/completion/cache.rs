@@ -11,8 +11,8 @@ use sha2::{Digest, Sha256};
 
 use super::super::cluster::cache_directory;
 use super::super::context::Environment;
+use super::super::object_kinds::Objects;
 use super::candidates::{Candidate, Ending};
-use super::live::Objects;
 use encamp_api::Config;
 
 /// How long names are used again.

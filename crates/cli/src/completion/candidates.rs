@@ -5,7 +5,7 @@ use clap::{Arg, ArgAction};
 use super::super::command::{Entry, Registry};
 use super::super::command_meta::Listing;
 use super::super::flags::is_bool;
-use super::live::Objects;
+use super::super::object_kinds::Objects;
 use super::values::{self, Files, Values};
 
 /// Whether the word can be continued.

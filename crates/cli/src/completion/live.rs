@@ -8,11 +8,11 @@ use tokio::runtime::Builder;
 use super::super::context::Environment;
 use super::super::data::text;
 use super::super::general::GeneralFlags;
+use super::super::object_kinds::{Objects, Selection, Source};
 use super::cache::Cache;
 use super::candidates::{Candidate, Ending};
-use encamp_api::{ApiObject, Client, Query};
+use encamp_api::Client;
 use encamp_model::duration::parse_duration;
-use encamp_model::{AclAuthMethod, AclBindingRule, AclPolicy, AclRole, AclToken};
 
 /// Longest wait for the cluster. A shell that waits longer seems to hang.
 const LIMIT: Duration = Duration::from_millis(300);
@@ -20,113 +20,8 @@ const LIMIT: Duration = Duration::from_millis(300);
 const LIMIT_VARIABLE: &str = "ENCAMP_COMPLETION_TIMEOUT";
 /// Longest description, in characters.
 const LONGEST_DESCRIPTION: usize = 60;
-
-/// Objects of the cluster that a word names.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Objects {
-    /// ACL policies, by name.
-    AclPolicies,
-    /// ACL roles, by ID.
-    AclRoles,
-    /// ACL roles, by name.
-    AclRoleNames,
-    /// ACL auth methods, by name.
-    AclAuthMethods,
-    /// ACL tokens, by accessor.
-    AclTokens,
-    /// ACL binding rules, by ID.
-    AclBindingRules,
-    /// Allocations, by ID.
-    Allocations,
-    /// Deployments, by ID.
-    Deployments,
-    /// Evaluations, by ID.
-    Evaluations,
-    /// Jobs, by ID.
-    Jobs,
-    /// Namespaces, by name.
-    Namespaces,
-    /// Node pools, by name.
-    NodePools,
-    /// Nodes, by ID.
-    Nodes,
-    /// CSI plugins, by ID.
-    Plugins,
-    /// Variables, by path.
-    Variables,
-    /// Volumes, by ID.
-    Volumes,
-}
-
-/// How objects are listed: where they come from, the member that is the word, and the members that describe it. They are
-/// read by name, since they are texts of 15 types, and an object that a newer server writes differently is left out alone.
-struct Source {
-    list: List,
-    word: &'static str,
-    descriptions: &'static [&'static str],
-}
-
-/// A list of the API.
-#[derive(Clone, Copy)]
-enum List {
-    /// Lists of this path, without parameters.
-    All(&'static str),
-    /// Lists of this path, with this prefix of the words.
-    Rows(&'static str, Prefix),
-    /// Lists of this path, one for each type.
-    Typed(&'static str, &'static [&'static str]),
-}
-
-/// Which prefix a list takes.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Prefix {
-    /// Any text.
-    Text,
-    /// The beginning of a UUID: an even number of digits.
-    Uuid,
-}
-
-impl Prefix {
-    /// The prefix for what is typed.
-    fn of(self, typed: &str) -> &str {
-        let even = |text: &str| text.chars().filter(char::is_ascii_hexdigit).count() % 2 == 0;
-        match self {
-            Prefix::Text => typed,
-            Prefix::Uuid if even(typed) => typed,
-            // The last digit is compared here.
-            Prefix::Uuid => typed.get(..typed.len().saturating_sub(1)).unwrap_or_default(),
-        }
-    }
-}
-
 /// The most objects that a list is asked for: nobody reads more.
-const MOST_ROWS: &str = "200";
-
-impl Objects {
-    fn source(self) -> Source {
-        let rows = |list, word, descriptions| Source { list, word, descriptions };
-        let source = |path, word, descriptions| rows(List::All(path), word, descriptions);
-        let uuid = |path, descriptions| rows(List::Rows(path, Prefix::Uuid), "ID", descriptions);
-        match self {
-            Objects::Allocations => uuid("/v1/allocations", &["Name", "ClientStatus"]),
-            Objects::Deployments => uuid("/v1/deployments", &["JobID", "Status"]),
-            Objects::Evaluations => uuid("/v1/evaluations", &["JobID", "Status"]),
-            Objects::Nodes => uuid("/v1/nodes", &["Name", "Status"]),
-            Objects::Jobs => rows(List::Rows("/v1/jobs", Prefix::Text), "ID", &["Type", "Status"]),
-            Objects::Namespaces => rows(List::Rows("/v1/namespaces", Prefix::Text), "Name", &["Description"]),
-            Objects::NodePools => rows(List::Rows("/v1/node/pools", Prefix::Text), "Name", &["Description"]),
-            Objects::Variables => rows(List::Rows("/v1/vars", Prefix::Text), "Path", &[]),
-            Objects::Plugins => rows(List::Typed("/v1/plugins", &["csi"]), "ID", &["Provider"]),
-            Objects::Volumes => rows(List::Typed("/v1/volumes", &["host", "csi"]), "ID", &["Name"]),
-            Objects::AclPolicies => source(AclPolicy::ALL, "Name", &["Description"]),
-            Objects::AclRoles => source(AclRole::ALL, "ID", &["Name", "Description"]),
-            Objects::AclRoleNames => source(AclRole::ALL, "Name", &["Description"]),
-            Objects::AclAuthMethods => source(AclAuthMethod::ALL, "Name", &["Type"]),
-            Objects::AclTokens => source(AclToken::ALL, "AccessorID", &["Name", "Type"]),
-            Objects::AclBindingRules => source(AclBindingRule::ALL, "ID", &["AuthMethod", "Description"]),
-        }
-    }
-}
+const MOST_ROWS: u32 = 200;
 
 /// The objects as completions, by word; none if the cluster does not answer in time, or refuses. `typed` is the beginning
 /// of the word, `given` are the flags of the line with their values.
@@ -144,10 +39,11 @@ pub fn candidates(objects: Objects, typed: &str, given: &[(String, String)], env
     }
     let Ok(runtime) = Builder::new_current_thread().enable_all().build() else { return Vec::new() };
     let source = objects.source();
-    let rows = runtime.block_on(async { tokio::time::timeout(limit, read(&client, source.list, typed)).await });
+    let selection = Selection { prefix: typed, most: Some(MOST_ROWS), of_type: None };
+    let rows = runtime.block_on(async { tokio::time::timeout(limit, source.read(&client, &selection)).await });
     // A look-up of a host name goes on for longer.
     runtime.shutdown_background();
-    let Some(rows) = rows.ok().flatten() else { return Vec::new() };
+    let Ok(Ok(rows)) = rows else { return Vec::new() };
     let mut found: Vec<Candidate> = rows.iter().filter_map(|row| candidate(&source, row)).collect();
     found.sort_by(|a, b| a.text.cmp(&b.text));
     // A CSI volume and a host volume may have one ID.
@@ -156,28 +52,6 @@ pub fn candidates(objects: Objects, typed: &str, given: &[(String, String)], env
         cache.write(&found);
     }
     found
-}
-
-/// The rows of a list; none if the cluster refuses.
-async fn read(client: &Client, list: List, typed: &str) -> Option<Vec<Value>> {
-    let rows = async |path, name, value: &str| {
-        let mut query = Query::default().with("per_page", MOST_ROWS);
-        if !value.is_empty() {
-            query = query.with(name, value);
-        }
-        client.rows::<Value>(path, &query).await.map(|(rows, _)| rows).ok()
-    };
-    match list {
-        List::All(path) => client.rows(path, &Query::default()).await.map(|(rows, _)| rows).ok(),
-        List::Rows(path, prefix) => rows(path, "prefix", prefix.of(typed)).await,
-        List::Typed(path, kinds) => {
-            let mut all = Vec::new();
-            for kind in kinds {
-                all.extend(rows(path, "type", kind).await?);
-            }
-            Some(all)
-        }
-    }
 }
 
 /// How long the cluster may take.
@@ -257,14 +131,6 @@ mod tests {
             assert_eq!(shown(Objects::AclPolicies, &json!({"Name": word})), None, "{word}");
         }
         assert_eq!(shown(Objects::AclPolicies, &json!({"Name": 7})), None);
-    }
-
-    #[test]
-    fn prefixes_of_uuids_are_even() {
-        assert_eq!(Prefix::Uuid.of("abc"), "ab");
-        assert_eq!(Prefix::Uuid.of("abcd"), "abcd");
-        assert_eq!(Prefix::Uuid.of("0a1b2c3d-4"), "0a1b2c3d-");
-        assert_eq!((Prefix::Uuid.of(""), Prefix::Text.of("abc")), ("", "abc"));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use clap::Arg;
 use clap::builder::ArgExt;
 
 use super::super::flags::is_bool;
-pub use super::live::Objects;
+pub use super::super::object_kinds::Objects;
 
 /// Files that are selected by their extension. Directories are always included, because they lead to files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -54,6 +54,7 @@ impl GcExplain {
             return Err(match result.matches.as_slice() {
                 [] => LookupError::NotFound(format!("No object with prefix or ID {} found in {source}", quoted(id))),
                 several => LookupError::Ambiguous {
+                    objects: None,
                     line: "Prefix matched multiple objects".into(),
                     list: gc::matches(several),
                 },

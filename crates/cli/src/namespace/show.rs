@@ -87,7 +87,7 @@ impl Object for Namespace {
         let mut found = c.ask(c.client.objects::<Namespace>(&Query::default().with("prefix", prefix)), FAILED)?;
         found.sort_by_key(|namespace| Reverse(namespace.create_index));
         let none = CommandError::new(format!("Namespace {} matched no namespaces", quoted(prefix))).within(FAILED);
-        let mut namespace = lookup_name::by_name(found, |n| n.name == prefix, "namespaces", none)?;
+        let mut namespace = lookup_name::by_name(found, |n| n.name == prefix, Objects::Namespaces, none)?;
         complete(&mut namespace);
         Ok(namespace)
     }

@@ -97,7 +97,13 @@ impl Run for NodeDrain {
         if self.planned.needs_plan() {
             return context.usage_error(ONLY_PLANS);
         }
-        if let Some(line) = self.wrong_use() {
+        if let Some(line) = self.wrong_action() {
+            return context.usage_error(line);
+        }
+        if !self.own && self.args.len() != 1 {
+            return context.argument_error("Node ID must be specified if -self isn't being used");
+        }
+        if let Some(line) = self.wrong_strategy() {
             return context.usage_error(line);
         }
         if self.deadline.is_some_and(|d| d <= 0) {
@@ -129,8 +135,8 @@ impl NodeDrain {
         cases.iter().find(|(wrong, _)| *wrong).map(|(_, line)| *line)
     }
 
-    fn wrong_use(&self) -> Option<&'static str> {
-        let strategy = self.deadline.is_some() || self.force || self.no_deadline || self.ignore_system;
+    /// The message about flags that do not say what to do.
+    fn wrong_action(&self) -> Option<&'static str> {
         let cases = [
             (
                 !self.monitor && self.enable == self.disable,
@@ -140,7 +146,14 @@ impl NodeDrain {
                 self.monitor && (self.enable || self.disable),
                 "The -monitor flag cannot be used with the '-enable' or '-disable' flags",
             ),
-            (!self.own && self.args.len() != 1, "Node ID must be specified if -self isn't being used"),
+        ];
+        cases.iter().find(|(wrong, _)| *wrong).map(|(_, line)| *line)
+    }
+
+    /// The message about flags that do not say how to drain.
+    fn wrong_strategy(&self) -> Option<&'static str> {
+        let strategy = self.deadline.is_some() || self.force || self.no_deadline || self.ignore_system;
+        let cases = [
             (self.disable && strategy, "-disable can't be combined with flags configuring drain strategy"),
             (
                 self.deadline.is_some() && (self.force || self.no_deadline),
@@ -181,7 +194,7 @@ impl NodeDrain {
             lines.info(&format!("Monitoring node {name}: Ctrl-C to detach monitoring"));
             return watch::watch(c, context, &node, read_meta.index, self.ignore_system);
         }
-        if !self.yes && !self.own && given != id {
+        if !self.yes && !self.own && (given != id || context.object_was_chosen()) {
             let verb = if self.enable { "enable" } else { "disable" };
             let question = format!("Are you sure you want to {verb} drain mode for node {name}? [y/N]");
             if let Err(code) = confirm(context.ui, &question, "Canceling drain toggle") {

@@ -36,7 +36,7 @@ impl Run for NodeEligibility {
         let prefix = match (self.args.as_slice(), self.own) {
             ([], true) => "",
             ([prefix], _) => prefix.as_str(),
-            _ => return context.usage_error("Node ID must be specified if -self isn't being used"),
+            _ => return context.argument_error("Node ID must be specified if -self isn't being used"),
         };
         context.connected(&self.general, |c, context| {
             let id = super::meant(c, self.own, prefix, "Identifier")?;

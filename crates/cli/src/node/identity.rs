@@ -19,7 +19,7 @@ use encamp_model::{SECOND, quoted};
 pub struct NodeIdentityGet {
     #[command(flatten)]
     pub(crate) flags: ObjectFlags,
-    #[arg(value_name = "node")]
+    #[arg(value_name = "node", add = CompleteWith::Live(Objects::Nodes))]
     pub(crate) prefix: String,
 }
 
@@ -67,7 +67,7 @@ fn claims(claims: &BTreeMap<String, Value>, zone: &jiff::tz::TimeZone) -> String
 pub struct NodeIdentityRenew {
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "node")]
+    #[arg(value_name = "node", add = CompleteWith::Live(Objects::Nodes))]
     pub(crate) prefix: String,
 }
 
@@ -103,7 +103,7 @@ pub struct NodeIdentityRevoke {
     pub yes: bool,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "node")]
+    #[arg(value_name = "node", add = CompleteWith::Live(Objects::Nodes))]
     pub(crate) prefix: String,
 }
 
@@ -121,7 +121,7 @@ impl Run for NodeIdentityRevoke {
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
         context.connected(&self.general, |c, context| {
             let id = meant(c, false, &self.prefix, "Node ID")?;
-            if self.prefix != id && !self.yes {
+            if (self.prefix != id || context.object_was_chosen()) && !self.yes {
                 let question = format!("Are you sure you want to revoke the identity of node {}? [y/N]", quoted(&id));
                 if let Err(code) = confirm(context.ui, &question, "Canceling revocation") {
                     return Ok(code);

@@ -195,7 +195,7 @@ fn shorten(rows: &mut [Vec<String>], limit: usize, gap: usize) {
 }
 
 /// The beginning of a text, with `…` behind it, in so many columns.
-fn shortened(text: &str, width: usize) -> String {
+pub(crate) fn shortened(text: &str, width: usize) -> String {
     if text.width() <= width {
         return text.to_string();
     }

@@ -82,7 +82,7 @@ pub struct VolumeDeregister {
     pub force: bool,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "volume", add = CompleteWith::Live(Objects::Volumes))]
+    #[arg(value_name = "volume", add = CompleteWith::Live(Objects::CsiVolumes))]
     pub(crate) given: String,
 }
 
@@ -120,7 +120,7 @@ impl Run for VolumeDeregister {
 pub struct VolumeDetach {
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "<volume> <node>", add = CompleteWith::Live(Objects::Volumes))]
+    #[arg(value_name = "<volume> <node>", add = CompleteWith::Live(Objects::CsiVolumes))]
     pub(crate) args: Vec<String>,
 }
 

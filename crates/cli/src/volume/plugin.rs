@@ -1,6 +1,7 @@
 //! `plugin status` (`docs/spec/cli.md §12.3`).
 
 use super::print_allocations;
+use crate::lookup::LookupError;
 use crate::prelude::*;
 use crate::render::table::{self, Columns, pairs};
 use encamp_api::types::CsiPluginListStub;
@@ -79,7 +80,10 @@ pub(super) fn find(c: &Connection, prefix: &str) -> CommandResult<String> {
     match (exact, found.as_slice()) {
         (Some(row), _) | (None, [row]) => Ok(row.id.clone()),
         (None, []) => Err(CommandError::new(format!("No plugins with prefix or id {} found", quoted(prefix)))),
-        (None, several) => Err(CommandError::new(format!("Prefix matched multiple plugins\n\n{}", listed(several)))),
+        (None, several) => {
+            let line = "Prefix matched multiple plugins".to_string();
+            Err(LookupError::Ambiguous { objects: Some(Objects::Plugins), line, list: listed(several) }.into())
+        }
     }
 }
 

@@ -32,7 +32,7 @@ pub struct VolumeSnapshotCreate {
     pub verbose: bool,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
-    #[arg(value_name = "<volume> [name]", add = CompleteWith::Live(Objects::Volumes))]
+    #[arg(value_name = "<volume> [name]", add = CompleteWith::Live(Objects::CsiVolumes))]
     pub(crate) args: Vec<String>,
 }
 
@@ -49,7 +49,7 @@ impl Run for VolumeSnapshotCreate {
         let (given, name) = match self.args.as_slice() {
             [volume] => (volume, ""),
             [volume, name] => (volume, name.as_str()),
-            _ => return context.usage_error("This command takes one or two arguments: <volume> [name]"),
+            _ => return context.argument_error("This command takes one or two arguments: <volume> [name]"),
         };
         context.connected(&self.general, |c, context| {
             let (secrets, parameters) = (pairs("secret", &self.secrets.secret)?, pairs("parameter", &self.parameter)?);

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::print_allocations;
 use crate::alloc::mount_options;
 use crate::data::typed;
+use crate::lookup::LookupError;
 use crate::prelude::*;
 use crate::render::table::{self, Columns, Form, headed, pairs, table};
 use crate::render::values;
@@ -114,8 +115,9 @@ fn only<'r>(rows: &'r [Row], kind: Kind, prefix: &str, verbose: bool) -> Command
         (Some(row), _) | (None, [row]) => Ok(Some(row)),
         (None, []) => Ok(None),
         (None, several) => {
-            let table = listed(kind, several, verbose);
-            Err(CommandError::new(format!("Prefix matched multiple volumes\n\n{table}")))
+            let line = "Prefix matched multiple volumes".to_string();
+            let list = listed(kind, several, verbose);
+            Err(LookupError::Ambiguous { objects: Some(Objects::Volumes), line, list }.into())
         }
     }
 }

@@ -128,6 +128,6 @@ impl Object for NodePool {
         let failed = NodePool::SHOW.failed;
         let pools = c.ask(c.client.objects(&Query::default().with("prefix", prefix)), failed)?;
         let none = CommandError::new(format!("No node pool with prefix {} found", quoted(prefix))).within(failed);
-        lookup_name::by_name(pools, |p| p.name == prefix, "node pools", none)
+        lookup_name::by_name(pools, |p| p.name == prefix, Objects::NodePools, none)
     }
 }

@@ -1,0 +1,82 @@
+//! A list on the terminal: reads keys and draws on standard error until a row is chosen.
+//!
+//! The cursor stays in the first line of the list, behind the filter, so that everything can be erased from there on,
+//! also after the window has changed its size.
+
+use std::fmt::Write as _;
+use std::io::{self, Write};
+
+use console::Term;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+
+use super::Cancelled;
+use super::frame::{Frame, Lines};
+use super::list::{List, Step};
+use crate::terminal::{Size, Terminal};
+
+/// Erases everything from the first line of the list on.
+const ERASE: &str = "\r\x1b[J";
+
+/// Shows a list until a row is chosen. The number of the row.
+pub(super) fn choose(terminal: &Terminal, list: &mut List, frame: &Frame) -> Result<usize, Cancelled> {
+    // A terminal that is gone chooses nothing.
+    ask(terminal, list, frame).unwrap_or(Err(Cancelled::Left))
+}
+
+fn ask(terminal: &Terminal, list: &mut List, frame: &Frame) -> io::Result<Result<usize, Cancelled>> {
+    let _keys = terminal.question_mode()?;
+    let term = Term::stderr();
+    let chosen = loop {
+        let size = Size::of_stderr().ok_or(io::ErrorKind::NotConnected)?;
+        write(&drawn(&frame.lines(list, size)))?;
+        await_key()?;
+        match list.press(&term.read_key_raw()?) {
+            Step::Stays => {}
+            Step::Chosen(row) => break Ok(row),
+            Step::Cancelled(how) => break Err(how),
+        }
+    };
+    write(ERASE)?;
+    Ok(chosen)
+}
+
+/// Waits for a key. console takes a signal that arrives while it waits for Ctrl-C; what the signal does is decided
+/// elsewhere.
+fn await_key() -> io::Result<()> {
+    let keys = io::stdin();
+    let mut ready = [PollFd::new(&keys, PollFlags::IN)];
+    loop {
+        match poll(&mut ready, None) {
+            Err(Errno::INTR) => {}
+            Err(e) => return Err(e.into()),
+            Ok(_) if ready.iter().any(|key| key.revents().contains(PollFlags::IN)) => return Ok(()),
+            Ok(_) => return Err(io::ErrorKind::UnexpectedEof.into()),
+        }
+    }
+}
+
+/// The lines, and the cursor back in the first one.
+fn drawn(lines: &Lines) -> String {
+    let mut text = "\r".to_string();
+    for (number, line) in lines.lines.iter().enumerate() {
+        text.push_str(if number == 0 { "" } else { "\r\n" });
+        text.push_str(line);
+        // What an earlier, longer line has left.
+        text.push_str("\x1b[K");
+    }
+    text.push_str("\x1b[J");
+    let up = lines.lines.len().saturating_sub(1);
+    // Writing to a string does not fail.
+    let _ = write!(text, "\x1b[{up}A\r");
+    if lines.cursor > 0 {
+        let _ = write!(text, "\x1b[{}C", lines.cursor);
+    }
+    text
+}
+
+fn write(text: &str) -> io::Result<()> {
+    let mut err = io::stderr().lock();
+    err.write_all(text.as_bytes())?;
+    err.flush()
+}
