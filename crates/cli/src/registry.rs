@@ -27,6 +27,7 @@ pub const COMMANDS: &[fn() -> Entry] = commands![
     fmt::Fmt,
     job_diff::JobDiff,
     job_convert::JobConvert,
+    launches::job::JobLaunches,
     job_init::JobInit,
     volume::init::VolumeInit,
     node::pool::change::NodePoolInit,

@@ -9,6 +9,7 @@
 //! - [`what_if`]: the effects of nodes that leave or join, jobs that are scaled or stopped, and changed settings.
 //! - [`mod@capacity`]: how many more copies of a group fit. [`mod@survival`]: how many after the worst loss; `demand`:
 //!   an upper bound of what jobs place after a loss. [`stop`]: ends a search early.
+//! - [`launches`]: launches of periodic jobs to come, and whether they fit.
 //! - [`mod@drain_plan`]: batches in which several nodes can be drained.
 //! - [`mod@review`]: outcomes of plans as records, and whether a reviewed outcome is still the outcome.
 //! - [`mod@tally`]: the effects of a plan in numbers.
@@ -30,6 +31,7 @@ pub mod dry_run;
 pub mod evaluate;
 pub mod explain;
 pub mod job;
+pub mod launches;
 pub mod past;
 pub mod remarks;
 pub mod review;

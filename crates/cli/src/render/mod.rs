@@ -5,7 +5,7 @@
 //! - [`table`], [`values`], [`json`], [`template`]: tables, single values, JSON, output by template.
 //! - [`diff`], [`plan`], [`plan_summary`], [`metrics`]: job diffs, dry runs, their summary, why placements failed.
 //!   [`rollout`]: the predicted steps of a deployment.
-//! - [`what_if`]: where allocations go after changes. [`capacity`]: how many copies fit.
+//! - [`what_if`]: where allocations go after changes. [`capacity`]: how many copies fit. [`launches`]: launches to come.
 //! - [`allocations`], [`deployments`], [`evaluations`]: tables of what a cluster has.
 //! - [`gc`]: garbage collection, planned and explained.
 //! - [`html`]: reports as HTML files.
@@ -25,6 +25,7 @@ pub mod findings;
 pub mod gc;
 pub mod html;
 pub mod json;
+pub mod launches;
 pub mod markdown;
 pub mod markup;
 pub mod metrics;
