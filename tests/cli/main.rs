@@ -40,6 +40,8 @@ mod job_layout;
 mod job_run;
 mod job_status;
 mod jobs;
+mod launches;
+mod launches_cluster;
 mod live_cluster;
 mod live_tls;
 mod operations;

@@ -28,6 +28,7 @@ pub const COMMANDS: &[fn() -> Entry] = commands![
     job_diff::JobDiff,
     job_convert::JobConvert,
     launches::job::JobLaunches,
+    launches::calendar::LaunchesCommand,
     job_init::JobInit,
     volume::init::VolumeInit,
     node::pool::change::NodePoolInit,

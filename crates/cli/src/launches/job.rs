@@ -76,11 +76,11 @@ impl Run for JobLaunches {
             (255, "An error occurred."),
         ])
         .offline_examples(&[
-            ("List the next launches of a job file", "encamp job launches fixtures/launches/backup.nomad.hcl"),
+            ("List the next launches of a job file", "encamp job launches fixtures/launches/registered/backup.hcl"),
             (
                 "List the launches around the change of the clock in spring",
                 "encamp job launches -from 2026-03-27T12:00:00Z -n 4 \\
-    fixtures/launches/backup.nomad.hcl",
+    fixtures/launches/registered/backup.hcl",
             ),
             (
                 "Show which launches of a registered job an earlier run keeps from happening",

@@ -1,6 +1,7 @@
-//! Launches of periodic jobs to come: `job launches` for one job, `launches` for a cluster (`docs/spec/cli.md §8.18,
-//! §8.19`).
+//! Launches of periodic jobs to come: `job launches` for one job, `launches` for a cluster (`docs/spec/cli.md §8.14,
+//! §8.15`).
 
+pub mod calendar;
 pub mod job;
 
 use super::error::{CommandError, CommandResult};

@@ -38,7 +38,7 @@ pub struct Period {
 pub enum Outcome {
     /// All its allocations are placed at once.
     Fits,
-    /// Allocations find no node at first.
+    /// Allocations cannot be placed at first.
     Unplaced {
         /// Which, and why.
         groups: Vec<Unplaced>,
@@ -105,7 +105,7 @@ pub struct Calendar {
 }
 
 impl Calendar {
-    /// The launches of which allocations find no node at first.
+    /// The launches of which allocations cannot be placed at first.
     pub fn misfits(&self) -> impl Iterator<Item = &Launched> {
         self.launches.iter().filter(|l| matches!(l.outcome, Outcome::Unplaced { .. }))
     }

@@ -24,7 +24,7 @@ pub(super) struct Step {
     pub preempted: usize,
 }
 
-/// Allocations of a group that find no node.
+/// Allocations of a group that cannot be placed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Unplaced {
     /// The group.

@@ -44,7 +44,7 @@ pub struct Hour {
     pub skipped: i64,
     /// What the launched jobs want.
     pub demand: Demand,
-    /// How many of these allocations find no node when they are launched.
+    /// How many of these allocations cannot be placed when they are launched.
     pub unplaced: i64,
     /// The capacity of ready nodes, and what is free of it when the hour begins.
     pub at_start: Room,
