@@ -59,6 +59,12 @@ fn from_files(samples: &mut Samples) {
         let args = [&["job", "plan", "-json-output"], &cluster[..], flags, &several].concat();
         add("job-plans.schema.json", &demo, &args);
     }
+    let clusters = ["-snapshot=demo/cluster.json", "-snapshot=launches/cluster.json", "demo/registered/web.hcl"];
+    add(
+        "job-plan-clusters.schema.json",
+        &root().join("fixtures"),
+        &[&["job", "plan", "-json-output"], &clusters[..]].concat(),
+    );
 
     let launches = root().join("fixtures/launches");
     for flags in [

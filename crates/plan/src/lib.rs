@@ -4,6 +4,7 @@
 //! - [`mod@dry_run`]: the scheduler on a private copy of the state (`docs/spec/reconciliation.md §10.2`).
 //! - [`mod@compare`]: differences between two plans.
 //! - [`mod@explain`]: why allocations are placed where they are.
+//! - [`mod@fit`]: how well a job fits a cluster, in a few figures.
 //! - [`past`]: past evaluations, from their recorded metrics.
 //! - [`job`]: from a client's job to the plan response: defaults, admission, dry run, annotated diff.
 //! - [`what_if`]: the effects of nodes that leave or join, jobs that are scaled or stopped, and changed settings.
@@ -30,6 +31,7 @@ pub mod drain_plan;
 pub mod dry_run;
 pub mod evaluate;
 pub mod explain;
+pub mod fit;
 pub mod job;
 pub mod launches;
 pub mod past;

@@ -113,7 +113,7 @@ impl JobPlan {
         };
         let report = || {
             let address = self.general.api_config(context.env).address;
-            let origin = RecordedState::new(taken_at, self.cluster.snapshot.as_deref(), &address);
+            let origin = RecordedState::new(taken_at, self.cluster.snapshot(), &address);
             let assumed = changed.as_ref();
             let noted = notes.iter().map(String::as_str).chain(assumed_settings(&before));
             let noted = noted.chain(assumed.iter().flat_map(|o| &o.notes).map(String::as_str));

@@ -5,6 +5,7 @@
 //! - [`table`], [`values`], [`json`], [`template`]: tables, single values, JSON, output by template.
 //! - [`diff`], [`plan`], [`plan_summary`], [`metrics`]: job diffs, dry runs, their summary, why placements failed.
 //!   [`rollout`]: the predicted steps of a deployment.
+//! - [`clusters`]: one job on several clusters.
 //! - [`what_if`]: where allocations go after changes. [`capacity`]: how many copies fit. [`launches`], [`calendar`]:
 //!   launches to come, of a job and of a cluster.
 //! - [`allocations`], [`deployments`], [`evaluations`]: tables of what a cluster has.
@@ -18,6 +19,7 @@
 pub mod allocations;
 pub mod calendar;
 pub mod capacity;
+pub mod clusters;
 pub mod deployments;
 pub mod diff;
 mod error;
