@@ -184,7 +184,8 @@ impl Run for JobPlan {
             (
                 "Compare how a job fits on two clusters",
                 "encamp job plan -snapshot fixtures/demo/cluster.json \\
-    -snapshot fixtures/launches/cluster.json fixtures/demo/registered/web.hcl",
+    -snapshot fixtures/launches/cluster.json \\
+    fixtures/demo/registered/web.hcl",
             ),
             ("Write the plan to a file, for review and registration", "encamp job plan -out plan.encamp web.nomad.hcl"),
             (

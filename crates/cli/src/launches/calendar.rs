@@ -117,7 +117,10 @@ impl LaunchesCommand {
         for given in durations {
             given.add(&mut period, &state, namespace)?;
         }
+        let progress = env.terminal.spinner();
+        progress.say("Simulating the launches");
         let calendar = calendar(&state, &period);
+        drop(progress);
         let view = render::View { calendar, from, until: period.until, assumed: period.assumed, zone: env.zone() };
         Ok((view, notes))
     }

@@ -8,7 +8,7 @@ use super::run_time::is_unfinished;
 use crate::evaluate::Made;
 use crate::what_if::headroom::{Room, ready};
 use crate::what_if::waiting::short_jobs;
-use crate::what_if::{Cascade, Edited, JobKey, Known, Trigger, Triggers, missing};
+use crate::what_if::{Cascade, Edited, JobKey, Known, Trigger, Triggers, missing, targets};
 use encamp_model::*;
 use encamp_state::{Id, State};
 
@@ -77,7 +77,7 @@ impl Cluster {
         state.upsert_job(job.clone());
         let trigger = Trigger { reason: EvalTrigger::PeriodicJob, r#type: job.r#type.clone(), priority: job.priority };
         let key = (job.namespace.clone(), job.id.clone());
-        self.follow(state, Triggers::from([(key, trigger)]), false, now)
+        self.follow(state, Triggers::from([(key, trigger)]), BTreeSet::new(), now)
     }
 
     /// Allocations end well at `now` (Unix nanoseconds); what waits for capacity is tried again.
@@ -88,12 +88,19 @@ impl Cluster {
             return Step::default();
         }
         let mut state = self.state.clone();
+        let nodes: BTreeSet<&str> = ended.iter().map(|a| a.node_id.as_str()).collect();
+        let nodes: Vec<&Node> = nodes.into_iter().filter_map(|id| Some(self.state.node(id)?.node.as_ref())).collect();
+        let hopeful = |key: &&JobKey| {
+            let job = self.state.job(&key.0, &key.1);
+            job.is_some_and(|job| nodes.iter().any(|node| targets(job, node)))
+        };
+        let hopeful: BTreeSet<JobKey> = self.waiting.keys().filter(hopeful).cloned().collect();
         state.upsert_allocs(ended);
-        if self.waiting.is_empty() {
+        if hopeful.is_empty() {
             self.state = state;
             return Step::default();
         }
-        self.follow(state, Triggers::new(), true, now)
+        self.follow(state, Triggers::new(), hopeful, now)
     }
 
     /// Whether a child has allocations that are to run, or waits for capacity.
@@ -141,19 +148,20 @@ impl Cluster {
         demand
     }
 
-    /// Evaluates what a change triggers until nothing is left to do.
-    fn follow(&mut self, state: State, triggers: Triggers, gained: bool, now: i64) -> Step {
+    /// Evaluates what a change triggers until nothing is left to do. `hopeful`: jobs that wait for capacity and may have
+    /// gained some.
+    fn follow(&mut self, state: State, triggers: Triggers, hopeful: BTreeSet<JobKey>, now: i64) -> Step {
+        let asked: BTreeSet<JobKey> = hopeful.iter().chain(triggers.keys()).cloned().collect();
         let edited = Edited {
             state: state.clone(),
             draining: BTreeSet::new(),
             down: BTreeSet::new(),
             triggers,
-            gained,
+            gained: !hopeful.is_empty(),
             descriptions: Vec::new(),
             notes: Vec::new(),
         };
-        let waiting = Some(Arc::new(self.waiting.keys().cloned().collect()));
-        let known = Known { waiting, leaves_out_futile: true, ..Known::default() };
+        let known = Known { waiting: Some(Arc::new(hopeful)), leaves_out_futile: true, ..Known::default() };
         let made = std::mem::replace(&mut self.made, Made::new(SERIES));
         let cascade = Cascade::run_with(&state, edited, &known, now, made);
         self.notes.extend(cascade.notes());
@@ -168,7 +176,7 @@ impl Cluster {
             let job = state.job(&key.0, &key.1).filter(|j| !j.stop);
             job.is_some_and(|j| j.task_groups.iter().any(|g| missing(state, j, g) > 0))
         };
-        self.waiting.retain(|key, _| failed.contains(key) || lacks(key));
+        self.waiting.retain(|key, _| failed.contains(key) || !asked.contains(key) || lacks(key));
         self.step(&touched)
     }
 

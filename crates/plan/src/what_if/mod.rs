@@ -25,7 +25,7 @@ pub(super) mod waiting;
 pub(super) use cascade::{Cascade, Known, Quiet};
 pub use change::{Change, ChangeError, ChangeProblem};
 pub use edit::copy_of;
-pub(super) use edit::{Edited, JobKey, Trigger, Triggers};
+pub(super) use edit::{Edited, JobKey, Trigger, Triggers, targets};
 pub use outcome::{Cause, Displaced, Fate, Outcome, Owner, Placed, Unplaced};
 pub use timeline::Timeline;
 pub use waiting::missing;
