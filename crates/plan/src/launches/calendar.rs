@@ -154,7 +154,7 @@ struct Simulation {
 
 impl Simulation {
     fn new(state: &State, period: &Period) -> Simulation {
-        let cluster = Cluster::new(state);
+        let cluster = Cluster::new(state, period.from);
         let hours = Hours::new(period.from, cluster.room());
         let mut s = Simulation {
             cluster,

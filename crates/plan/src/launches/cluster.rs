@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use super::child::launch_time;
 use super::load::Demand;
 use super::run_time::is_unfinished;
 use crate::evaluate::Made;
@@ -24,6 +25,16 @@ pub(super) struct Step {
     pub preempted: usize,
 }
 
+impl Step {
+    /// Adds what follows next.
+    fn add(&mut self, next: Step) {
+        for (key, allocs) in next.placed {
+            self.placed.entry(key).or_default().extend(allocs);
+        }
+        self.preempted = self.preempted.saturating_add(next.preempted);
+    }
+}
+
 /// Allocations of a group that cannot be placed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Unplaced {
@@ -38,6 +49,8 @@ pub struct Unplaced {
 /// The cluster.
 pub(super) struct Cluster {
     state: State,
+    /// When the simulation begins, Unix nanoseconds.
+    from: i64,
     made: Made,
     /// Jobs that wait for capacity, with the metrics of their last evaluation if there was one.
     waiting: BTreeMap<JobKey, BTreeMap<String, AllocMetric>>,
@@ -46,9 +59,10 @@ pub(super) struct Cluster {
 }
 
 impl Cluster {
-    pub(super) fn new(state: &State) -> Cluster {
+    /// The cluster as it is at a time in Unix nanoseconds.
+    pub(super) fn new(state: &State, from: i64) -> Cluster {
         let waiting = short_jobs(state).into_iter().map(|key| (key, BTreeMap::new())).collect();
-        Cluster { state: state.clone(), made: Made::new(SERIES), waiting, notes: BTreeSet::new() }
+        Cluster { state: state.clone(), from, made: Made::new(SERIES), waiting, notes: BTreeSet::new() }
     }
 
     /// The free capacity of ready nodes.
@@ -94,13 +108,36 @@ impl Cluster {
             let job = self.state.job(&key.0, &key.1);
             job.is_some_and(|job| nodes.iter().any(|node| targets(job, node)))
         };
-        let hopeful: BTreeSet<JobKey> = self.waiting.keys().filter(hopeful).cloned().collect();
+        let mut hopeful: BTreeSet<JobKey> = self.waiting.keys().filter(hopeful).cloned().collect();
         state.upsert_allocs(ended);
-        if hopeful.is_empty() {
-            self.state = state;
-            return Step::default();
+        self.state = state;
+        let mut step = Step::default();
+        while !hopeful.is_empty() {
+            let tried = self.first_of_each_parent(&hopeful);
+            step.add(self.follow(self.state.clone(), Triggers::new(), tried.clone(), now));
+            let stuck: BTreeSet<JobKey> = tried.iter().filter_map(|key| self.stuck_parent(key)).collect();
+            let may_fit = |key: &JobKey| !tried.contains(key) && self.parent(key).is_none_or(|p| !stuck.contains(&p));
+            hopeful.retain(may_fit);
         }
-        self.follow(state, Triggers::new(), hopeful, now)
+        step
+    }
+
+    /// Of jobs that wait, those to try first: of the equal children of a job, the one that was launched first. What it
+    /// lacks, the others lack as well.
+    fn first_of_each_parent(&self, waiting: &BTreeSet<JobKey>) -> BTreeSet<JobKey> {
+        let mut seen = BTreeSet::new();
+        waiting.iter().filter(|key| self.parent(key).is_none_or(|parent| seen.insert(parent))).cloned().collect()
+    }
+
+    /// The parent of a child that still waits.
+    fn stuck_parent(&self, key: &JobKey) -> Option<JobKey> {
+        self.parent(key).filter(|_| self.waiting.contains_key(key))
+    }
+
+    /// The job that launched another one of a single group since the beginning: these children are equal.
+    fn parent(&self, (namespace, id): &JobKey) -> Option<JobKey> {
+        let job = self.state.job(namespace, id).filter(|job| job.task_groups.len() == 1)?;
+        launch_time(&job.id).filter(|at| *at > self.from).map(|_| (namespace.clone(), job.parent_id.clone()))
     }
 
     /// Whether a child has allocations that are to run, or waits for capacity.
