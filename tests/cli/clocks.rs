@@ -50,6 +50,10 @@ const LINES: &[&str] = &[
     "job diff -snapshot=SNAPSHOT api api-destructive.hcl",
     "job inspect -snapshot=SNAPSHOT api",
     "job validate -snapshot=SNAPSHOT periodic.hcl",
+    "job launches -snapshot=SNAPSHOT periodic.hcl",
+    "job launches -snapshot=launches.json -json-output index",
+    "launches -snapshot=launches.json -all",
+    "launches -snapshot=launches.json -json",
     "snapshot inspect SNAPSHOT",
     "snapshot inspect -json SNAPSHOT",
     "snapshot diff SNAPSHOT changed.json",
@@ -79,6 +83,8 @@ fn files() -> Folder {
     }
     let pools = repository().join("fixtures/worker-pools");
     std::fs::copy(pools.join("cluster.json"), folder.path().join("pools.json")).expect("a copy");
+    let launches = repository().join("fixtures/launches/cluster.json");
+    std::fs::copy(launches, folder.path().join("launches.json")).expect("a copy");
     std::fs::copy(pools.join("day.csv"), folder.path().join("day.csv")).expect("a copy");
     folder.file(
         "periodic.hcl",

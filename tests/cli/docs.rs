@@ -54,23 +54,38 @@ fn from_backup_to_answer() {
     let text = std::fs::read_to_string(&document).unwrap();
     let (now, commands) = redone(&text, folder.path());
     assert!(commands >= 6, "{commands} commands");
+    shows("walkthrough.md", &text, &now);
+}
+
+/// Checks that a document shows what is printed now, or writes it.
+fn shows(name: &str, text: &str, now: &str) {
     if std::env::var_os("ENCAMP_UPDATE").is_some() {
-        std::fs::write(&document, &now).unwrap();
+        let document = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/guide").join(name);
+        std::fs::write(document, now).unwrap();
         return;
     }
     for (line, (shown, printed)) in text.lines().zip(now.lines()).enumerate() {
-        assert_eq!(
-            shown,
-            printed,
-            "docs/guide/walkthrough.md line {}; ENCAMP_UPDATE=1 writes what is printed",
-            line + 1
-        );
+        assert_eq!(shown, printed, "docs/guide/{name} line {}; ENCAMP_UPDATE=1 writes what is printed", line + 1);
     }
     assert_eq!(text.lines().count(), now.lines().count());
 }
 
+/// The guides whose commands run on the fixtures.
+#[test]
+fn stories_on_fixtures_show_what_is_printed() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let folder = Folder::new("stories");
+    std::os::unix::fs::symlink(root.join("fixtures"), folder.path().join("fixtures")).unwrap();
+    for (name, least) in [("launches.md", 5), ("several-clusters.md", 3)] {
+        let text = std::fs::read_to_string(root.join("docs/guide").join(name)).unwrap();
+        let (now, commands) = redone(&text, folder.path());
+        assert!(commands >= least, "{name}: {commands} commands");
+        shows(name, &text, &now);
+    }
+}
+
 /// The first words of the commands that plan, look and explain. Others may run for long.
-const GROUPS: [&str; 7] = ["job", "plan", "snapshot", "eval", "sim", "what-if", "capacity"];
+const GROUPS: [&str; 8] = ["job", "plan", "snapshot", "eval", "sim", "what-if", "capacity", "launches"];
 
 /// Names and texts of the documents. The commands of recipes are examples that do not exist.
 fn documents() -> Vec<(String, String)> {

@@ -14,9 +14,9 @@ use encamp_state::State;
 use serde_json::Value;
 
 /// 2026-03-02T12:00:00Z
-const NOW: i64 = 1_772_452_800_000_000_000;
+pub const NOW: i64 = 1_772_452_800_000_000_000;
 
-fn node(number: u8, datacenter: &str, pool: &str, class: &str, cores: u64, memory_mb: i64) -> Node {
+pub fn node(number: u8, datacenter: &str, pool: &str, class: &str, cores: u64, memory_mb: i64) -> Node {
     let gpu = pool == "gpu";
     let ip = format!("10.{}.0.{number}", if datacenter == "dc1" { 1 } else { 2 });
     let name = format!("{datacenter}-{class}-{number:02}");
@@ -116,7 +116,7 @@ fn nodes() -> Vec<Node> {
 }
 
 /// Registers a job and lets its allocations run.
-fn register(state: &mut State, path: &Path, index: u64) {
+pub fn register(state: &mut State, path: &Path, index: u64) {
     let body = std::fs::read(path).unwrap();
     let options = ParseOptions { path: "job.hcl".into(), strict: true, ..Default::default() };
     let job = parse(&body, &options).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
@@ -163,7 +163,7 @@ fn register(state: &mut State, path: &Path, index: u64) {
     deployment.into_iter().for_each(|d| state.upsert_deployment(Arc::new(d)));
 }
 
-fn demo_cluster(folder: &Path) -> SnapshotFile {
+fn demo_cluster(folder: &Path) -> State {
     let mut state = State::new();
     state.set_scheduler_config(Arc::new(SchedulerConfiguration {
         scheduler_algorithm: SchedulerAlgorithm::Binpack,
@@ -185,6 +185,11 @@ fn demo_cluster(folder: &Path) -> SnapshotFile {
     for (i, job) in ["exporter", "api", "web", "report"].iter().enumerate() {
         register(&mut state, &folder.join(format!("registered/{job}.hcl")), 40 + 10 * i as u64);
     }
+    state
+}
+
+/// The snapshot file of a state.
+pub fn snapshot_of(state: &State, source: &str) -> SnapshotFile {
     let mut allocations: Vec<Allocation> = state.allocs().map(|a| a.alloc.as_ref().clone()).collect();
     allocations.sort_by(|a, b| a.id.cmp(&b.id));
     for a in &mut allocations {
@@ -194,7 +199,7 @@ fn demo_cluster(folder: &Path) -> SnapshotFile {
     SnapshotFile {
         version: Some(FORMAT_VERSION),
         taken_at: Time::from_unix_nanos(NOW),
-        source: "the demo cluster".into(),
+        source: source.into(),
         index: state.index,
         scheduler_configuration: state.scheduler_config.as_deref().cloned(),
         server_settings: Some(ServerSettings { vault_enabled: true, ..Default::default() }),
@@ -228,7 +233,7 @@ fn compact(v: Value) -> Option<Value> {
 }
 
 /// One object of a list per line, so that a change shows as the lines it touches.
-fn print(file: &SnapshotFile) -> String {
+pub fn print(file: &SnapshotFile) -> String {
     let Some(Value::Object(members)) = compact(serde_json::to_value(file).unwrap()) else { panic!("no object") };
     let mut out = String::from("{\n");
     let last = members.len() - 1;
@@ -248,7 +253,7 @@ fn print(file: &SnapshotFile) -> String {
 #[test]
 fn demo_cluster_is_current() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/demo");
-    let want = print(&demo_cluster(&folder));
+    let want = print(&snapshot_of(&demo_cluster(&folder), "the demo cluster"));
     let path = folder.join("cluster.json");
     if std::env::var_os("ENCAMP_UPDATE").is_some() {
         std::fs::write(&path, &want).unwrap();

@@ -232,6 +232,30 @@ fn a_what_if_of_the_running_cluster_is_that_of_its_snapshot() {
     }
 }
 
+/// Launches of a running cluster are those of its snapshot; runs that the cluster still has count.
+#[test]
+fn launches_of_the_running_cluster_are_those_of_its_snapshot() {
+    let Some(bench) = Bench::new("live-launches", "dev-acl") else { return };
+    bench.fetch();
+    let from = "-from=2026-12-01T00:00:00Z";
+    for command in [
+        &["job", "launches", from, "-n=4", "-json-output", "nightly"][..],
+        &["launches", "-at=2026-12-31T12:00:00Z", "-next=24h", "-json"],
+    ] {
+        let live = bench.run(command);
+        let filed = bench.run(&[command, &["-snapshot", "cluster.json.zst"]].concat());
+        assert_eq!((live.stderr.as_str(), live.exit), ("", filed.exit), "{live:?}");
+        assert_eq!(live.stdout, filed.stdout);
+        assert!(live.stdout.contains("nightly/periodic-1798768800"), "{}", live.stdout);
+    }
+    let nightly: Value =
+        serde_json::from_str(&bench.run(&["job", "launches", from, "-json-output", "nightly"]).stdout).unwrap();
+    assert_eq!(
+        (&nightly["RunTime"]["FinishedRuns"]["Count"], &nightly["TimeZone"]),
+        (&1.into(), &"Europe/Paris".into())
+    );
+}
+
 #[test]
 fn a_running_cluster_is_looked_into_like_its_snapshot() {
     let Some(bench) = Bench::new("live-inspect", "fleet") else { return };

@@ -59,6 +59,24 @@ fn from_files(samples: &mut Samples) {
         let args = [&["job", "plan", "-json-output"], &cluster[..], flags, &several].concat();
         add("job-plans.schema.json", &demo, &args);
     }
+    let clusters = ["-snapshot=demo/cluster.json", "-snapshot=launches/cluster.json", "demo/registered/web.hcl"];
+    add(
+        "job-plan-clusters.schema.json",
+        &root().join("fixtures"),
+        &[&["job", "plan", "-json-output"], &clusters[..]].concat(),
+    );
+
+    let launches = root().join("fixtures/launches");
+    for flags in [
+        &["-n=4", "-from=2026-10-23T12:00:00Z", "-duration=24h30m", "registered/backup.hcl"][..],
+        &["-n=2", "-from=2026-03-27T12:00:00Z", "registered/backup.hcl"],
+        &["-snapshot=cluster.json", "index"],
+    ] {
+        add("job-launches.schema.json", &launches, &[&["job", "launches", "-json-output"], flags].concat());
+    }
+    for flags in [&[][..], &["-next=6h", "-duration=index=70m"]] {
+        add("launches.schema.json", &launches, &[&["launches", "-json"], &cluster[..], flags].concat());
+    }
 
     let plans = Folder::new("schemas-plans");
     let snapshot = demo.join("cluster.json").display().to_string();

@@ -79,18 +79,18 @@ impl TimeFlags {
     /// # Errors
     /// The value is not a time.
     pub fn read(&self) -> CommandResult<Option<i64>> {
-        self.at.as_deref().map(time_of_flag).transpose()
+        self.at.as_deref().map(|text| time_of_flag("at", text)).transpose()
     }
 }
 
-/// The value of `-at`, Unix nanoseconds.
+/// The value of a flag for a time, Unix nanoseconds.
 ///
 /// # Errors
 /// It is not a time.
-pub(super) fn time_of_flag(text: &str) -> CommandResult<i64> {
+pub(super) fn time_of_flag(flag: &str, text: &str) -> CommandResult<i64> {
     let time = encamp_model::Time::parse(text).ok().and_then(encamp_model::Time::unix_nanos);
     let example = "it has to be a time in RFC 3339, such as 2026-11-27T08:00:00Z";
-    time.ok_or_else(|| CommandError::new(format!("Invalid value {text:?} for -at: {example}")))
+    time.ok_or_else(|| CommandError::new(format!("Invalid value {text:?} for -{flag}: {example}")))
 }
 
 /// A cluster's state.

@@ -317,7 +317,12 @@ fn how_to_run(submission: &JobSubmission, namespace: &str, id: &str) -> String {
 }
 
 /// The job whose ID is the prefix, or the only one whose ID starts with it; `*` searches all namespaces.
-fn find<'a>(state: &'a State, namespace: &str, prefix: &str, zone: &TimeZone) -> Result<&'a Job, LookupError> {
+pub(super) fn find<'a>(
+    state: &'a State,
+    namespace: &str,
+    prefix: &str,
+    zone: &TimeZone,
+) -> Result<&'a Job, LookupError> {
     let jobs = state.jobs().map(|entry| entry.current.as_ref());
     let mut found: Vec<&Job> =
         jobs.filter(|job| (namespace == "*" || job.namespace == namespace) && job.id.starts_with(prefix)).collect();

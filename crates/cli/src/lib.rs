@@ -86,6 +86,7 @@ pub mod job_stop;
 pub mod job_validate;
 pub mod job_versions;
 pub mod launch;
+pub mod launches;
 pub mod lookup;
 pub mod lookup_id;
 pub mod lookup_name;

@@ -30,6 +30,8 @@ pub const COMMANDS: &[fn() -> Entry] = commands![
     fmt::Fmt,
     job_diff::JobDiff,
     job_convert::JobConvert,
+    launches::job::JobLaunches,
+    launches::calendar::LaunchesCommand,
     job_init::JobInit,
     volume::init::VolumeInit,
     node::pool::change::NodePoolInit,

@@ -4,11 +4,13 @@
 //! - [`mod@dry_run`]: the scheduler on a private copy of the state (`docs/spec/reconciliation.md §10.2`).
 //! - [`mod@compare`]: differences between two plans.
 //! - [`mod@explain`]: why allocations are placed where they are.
+//! - [`mod@fit`]: how well a job fits a cluster, in a few figures.
 //! - [`past`]: past evaluations, from their recorded metrics.
 //! - [`job`]: from a client's job to the plan response: defaults, admission, dry run, annotated diff.
 //! - [`what_if`]: the effects of nodes that leave or join, jobs that are scaled or stopped, and changed settings.
 //! - [`mod@capacity`]: how many more copies of a group fit. [`mod@survival`]: how many after the worst loss; `demand`:
 //!   an upper bound of what jobs place after a loss. [`stop`]: ends a search early.
+//! - [`launches`]: launches of periodic jobs to come, and whether they fit.
 //! - [`mod@drain_plan`]: batches in which several nodes can be drained.
 //! - [`mod@review`]: outcomes of plans as records, and whether a reviewed outcome is still the outcome.
 //! - [`mod@tally`]: the effects of a plan in numbers.
@@ -29,7 +31,9 @@ pub mod drain_plan;
 pub mod dry_run;
 pub mod evaluate;
 pub mod explain;
+pub mod fit;
 pub mod job;
+pub mod launches;
 pub mod past;
 pub mod remarks;
 pub mod review;

@@ -42,7 +42,7 @@ impl WhenFlags {
     pub fn read(&self) -> CommandResult<When> {
         match (&self.at, &self.later) {
             (None, None) => Ok(When::Now),
-            (Some(text), None) => time_of_flag(text).map(When::At),
+            (Some(text), None) => time_of_flag("at", text).map(When::At),
             (None, Some(text)) => {
                 let nanos = parse_duration(text);
                 nanos.map(When::In).map_err(|e| CommandError::new(format!("Invalid value {text:?} for -in: {e}")))

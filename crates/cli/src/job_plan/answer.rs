@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::assume::Assumed;
 use crate::context::Context;
+use crate::diagnostics::Refused;
 use crate::error::{CommandError, CommandResult};
 use crate::plan_file::Reviewed;
 use crate::render;
@@ -13,6 +14,7 @@ use encamp_jobspec::explain::Finding;
 use encamp_model::JobPlanResponse;
 use encamp_plan::DryRun;
 use encamp_plan::explain::{self, GroupExplanation, NodeStory};
+use encamp_plan::fit::Fit;
 use encamp_plan::what_if::Outcome;
 use encamp_plan::what_if::find::matching;
 use encamp_server::rollout_preview::Rollout;
@@ -38,12 +40,38 @@ pub(super) struct Planned {
     pub explanation: Explanation,
     /// The predicted rollout, if it was asked for.
     pub rollout: Option<Rollout>,
+    /// How well the job fits, if clusters are compared.
+    pub fit: Option<Fit>,
     /// The usage of nodes before and after, for the report.
     pub heat: Option<Heat>,
     /// The time at which the state was read or saved, Unix nanoseconds.
     pub taken_at: i64,
     /// The time at which the plan is made, Unix nanoseconds.
     pub now: i64,
+}
+
+/// Why a job was not planned on a cluster.
+pub(super) enum NotPlanned {
+    /// The cluster could not be read, or flags name what it does not have.
+    Cluster(CommandError),
+    /// The job is invalid, or its servers would refuse it.
+    Job(Refused),
+}
+
+impl<E: Into<CommandError>> From<E> for NotPlanned {
+    fn from(error: E) -> NotPlanned {
+        NotPlanned::Cluster(error.into())
+    }
+}
+
+impl NotPlanned {
+    /// What is reported where there is one cluster.
+    pub(super) fn refused(self) -> Refused {
+        match self {
+            NotPlanned::Cluster(error) => error.into(),
+            NotPlanned::Job(refused) => refused,
+        }
+    }
 }
 
 /// The output of `-explain`.

@@ -145,7 +145,7 @@ impl JobPlan {
 
     fn report_all(&self, base: &Base, turn: &Turn, failures: &[String], env: &Environment) -> String {
         let address = self.general.api_config(env).address;
-        let origin = RecordedState::new(base.taken_at, self.cluster.snapshot.as_deref(), &address);
+        let origin = RecordedState::new(base.taken_at, self.cluster.snapshot(), &address);
         let notes = base.notes.iter().chain(base.changed.iter().flat_map(|o| &o.notes));
         let plans = html::plan::Plans {
             origin: &html::Origin::new(origin, base.before.index),

@@ -1,10 +1,11 @@
 //! `job plan`: a dry run of a job registration (`docs/spec/cli.md §7`).
 //!
 //! [`planning`]: making the plan of one job. [`answer`]: the result. [`output`]: printing it. [`many`]: several job files.
-//! [`gate`]: conditions of pipelines. [`assume`]: namespaces and pools that are assumed to exist.
+//! [`clusters`]: several clusters. [`gate`]: conditions of pipelines. [`assume`]: namespaces and pools that are assumed to exist.
 
 mod answer;
 mod assume;
+mod clusters;
 mod gate;
 mod many;
 mod output;
@@ -12,11 +13,12 @@ mod planning;
 
 use answer::Planned;
 use assume::AssumeFlags;
+use clusters::ClustersFlags;
 use gate::GateFlags;
 use output::{PlannedFile, report_failures};
 
 use crate::changes::ChangeFlags;
-use crate::cluster::{ClusterFlags, TimeFlags};
+use crate::cluster::TimeFlags;
 use crate::diagnostics::Refused;
 use crate::flags::FlagKind;
 use crate::job_file::{JobFile, JobFileFlags};
@@ -38,6 +40,9 @@ use encamp_model::JobPlanResponse;
 /// made as of the time the snapshot was taken. With -remote, the servers of the cluster make the plan instead. With
 /// -check-remote, the servers make a second plan, and the differences are reported.
 ///
+/// With -contexts, or with several -snapshot, one job is planned on several clusters at the same time, and a row for each
+/// says whether it fits there.
+///
 /// With -drain, -down, -add, -scale, -stop and -config, the job is planned on the cluster as it would be after these
 /// changes; see what-if.
 #[derive(Debug, clap::Parser)]
@@ -45,7 +50,7 @@ pub struct JobPlan {
     #[command(flatten)]
     pub(crate) job: JobFileFlags,
     #[command(flatten)]
-    pub(crate) cluster: ClusterFlags,
+    pub(crate) cluster: ClustersFlags,
     #[command(flatten)]
     pub(crate) time: TimeFlags,
     /// Explain the plan: why nodes were filtered or exhausted, the scores of the feasible nodes, and which allocations
@@ -104,7 +109,7 @@ impl JobPlan {
     pub(super) fn for_run(job: JobFileFlags, general: GeneralFlags, verbose: bool) -> JobPlan {
         JobPlan {
             job,
-            cluster: ClusterFlags::default(),
+            cluster: ClustersFlags::default(),
             time: TimeFlags::default(),
             explain: None,
             changes: ChangeFlags::default(),
@@ -171,6 +176,12 @@ impl Run for JobPlan {
                 "Explain the placements of a job with another value of a variable",
                 "encamp job plan -explain -var version=1.1 web.nomad.hcl",
             ),
+            (
+                "Compare how a job fits on two clusters",
+                "encamp job plan -snapshot fixtures/demo/cluster.json \\
+    -snapshot fixtures/launches/cluster.json \\
+    fixtures/demo/registered/web.hcl",
+            ),
             ("Write the plan to a file, for review and registration", "encamp job plan -out plan.encamp web.nomad.hcl"),
             (
                 "Fail a pipeline if allocations cannot be placed or others are evicted",
@@ -182,7 +193,7 @@ impl Run for JobPlan {
         if self.args.is_empty() {
             return context.usage_error("This command takes one argument: <path>");
         }
-        if let Some(conflict) = self.conflict() {
+        if let Some(conflict) = self.conflict_with_several().or_else(|| self.conflict()) {
             return context.failure(conflict);
         }
         // Before anything is sent.
@@ -190,6 +201,10 @@ impl Run for JobPlan {
             return context.report(&e);
         }
         match self.args.as_slice() {
+            [path] if self.cluster.are_several() => {
+                let path = path.clone();
+                self.run_on_clusters(&path, context)
+            }
             [path] if !context.env.directory.join(path).is_dir() => self.run_one(path, context),
             _ => self.run_many(context),
         }
@@ -246,7 +261,7 @@ impl JobPlan {
             Some("Both -json-output and -t formatting are not allowed")
         } else if self.markdown && (self.json_output || self.template.is_some()) {
             Some("-markdown cannot be combined with -json-output or -t")
-        } else if self.remote && (self.check_remote || self.cluster.snapshot.is_some()) {
+        } else if self.remote && (self.check_remote || self.cluster.snapshot().is_some()) {
             Some("-remote cannot be combined with -check-remote or -snapshot")
         } else if self.remote && self.explain.is_some() {
             Some("-explain requires a local plan: it cannot be combined with -remote")
@@ -261,7 +276,7 @@ impl JobPlan {
         } else if (!self.changes.is_empty() || self.assume.any()) && (self.remote || self.check_remote) {
             Some("Servers cannot assume changes: -remote and -check-remote plan on the cluster as it is")
         } else {
-            let one = matches!(self.args.as_slice(), [_]);
+            let one = matches!(self.args.as_slice(), [_]) && !self.cluster.are_several();
             self.out.conflict(one && !self.remote && self.changes.is_empty() && !self.assume.any())
         }
     }

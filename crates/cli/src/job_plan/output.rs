@@ -125,8 +125,7 @@ impl JobPlan {
         let PlannedFile { path, file, planned } = plan;
         let (Some(reviewed), Some(heat)) = (&planned.reviewed, &planned.heat) else { return String::new() };
         let general = self.general.for_job(&file.job);
-        let state =
-            RecordedState::new(planned.taken_at, self.cluster.snapshot.as_deref(), &general.api_config(env).address);
+        let state = RecordedState::new(planned.taken_at, self.cluster.snapshot(), &general.api_config(env).address);
         let notes = planned.notes.iter().chain(planned.changed.iter().flat_map(|o| &o.notes));
         let job = html::plan::PlannedJob {
             view: self.view_of(plan),
@@ -155,7 +154,7 @@ impl JobPlan {
         let PlannedFile { file, planned, .. } = plan;
         let Some(reviewed) = &planned.reviewed else { return Ok(None) };
         let general = self.general.for_job(&file.job);
-        let state = RecordedState::new(planned.now, self.cluster.snapshot.as_deref(), &general.api_config(env).address);
+        let state = RecordedState::new(planned.now, self.cluster.snapshot(), &general.api_config(env).address);
         let namespace = self.general.namespace_of(&file.job, env);
         self.out.write(file, &self.job.variables, namespace, reviewed, state, env)
     }

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::JobPlan;
-use super::answer::{Explanation, Planned};
-use crate::cluster::block_on;
+use super::answer::{Explanation, NotPlanned, Planned};
+use crate::cluster::{ClusterFlags, block_on};
 use crate::context::Environment;
 use crate::diagnostics::Refused;
 use crate::error::{CommandResult, ErrorContext};
@@ -16,6 +16,7 @@ use crate::render::plan::Effects;
 use encamp_model::{JobPlanResponse, api};
 use encamp_plan::apply::apply;
 use encamp_plan::explain::class_reasons;
+use encamp_plan::fit::fit;
 use encamp_plan::tally::Tally;
 use encamp_plan::{DryRun, assumed_settings, compare, plan_job};
 use encamp_server::rollout_preview::{rollout, rollout_within};
@@ -29,8 +30,18 @@ const MOST_STEPS: u64 = 200;
 const MOST_EVALUATIONS: usize = 1000;
 
 impl JobPlan {
-    /// Plans a job.
+    /// Plans a job on the only cluster.
     pub(super) fn plan(&self, file: &JobFile, env: &Environment) -> Result<Planned, Refused> {
+        self.plan_on(&self.cluster.of(self.cluster.snapshot()), file, env).map_err(NotPlanned::refused)
+    }
+
+    /// Plans a job on a cluster.
+    pub(super) fn plan_on(
+        &self,
+        cluster: &ClusterFlags,
+        file: &JobFile,
+        env: &Environment,
+    ) -> Result<Planned, NotPlanned> {
         if self.remote {
             let response = self.ask(&file.job, env)?;
             let effects = Effects { tally: Tally::of_response(&response, &file.job), ..Effects::default() };
@@ -41,7 +52,7 @@ impl JobPlan {
         let namespace = self.general.namespace_of(&file.job, env);
         let only_job = self.changes.is_empty() && !self.rollout;
         let detail = if only_job { Detail::Jobs(vec![(namespace.to_string(), id)]) } else { Detail::Everything };
-        let cluster = self.cluster.load(&self.general.for_job(&file.job), detail, env)?.as_of(&self.time)?;
+        let cluster = cluster.load(&self.general.for_job(&file.job), detail, env)?.as_of(&self.time)?;
         let taken_at = cluster.taken_at(env);
         let (before, mut notes, now) = cluster.into_state(self.verbose, env);
         let changed = self.changes.carry_out(&before, namespace, now)?;
@@ -50,7 +61,8 @@ impl JobPlan {
         let options = self.general.convert_options(&file.job, env, state);
         let (server, assumed) = self.assume.context(state, &file.job, namespace);
         notes.extend(assumed.note());
-        let planned = plan_job(state, &file.job, &options, &server, now).map_err(|e| file.refused(&e))?;
+        let planned = plan_job(state, &file.job, &options, &server, now);
+        let planned = planned.map_err(|e| NotPlanned::Job(file.refused(&e)))?;
         let remarks = remarks::of(file, Some(&Destination { state, admitted: &planned.run.job }), now);
         let mut disagreements = Vec::new();
         if self.check_remote {
@@ -64,6 +76,7 @@ impl JobPlan {
             true => Some(rollout(state, &planned.run.job, now).context("Error predicting the rollout")?),
             false => None,
         };
+        let fit = self.cluster.are_several().then(|| fit(&planned.run, now));
         let heat = self.report.wanted().then(|| {
             let after = apply(&planned.run.state, &planned.run.accepted(), now);
             Heat::new(&before, &after)
@@ -83,6 +96,7 @@ impl JobPlan {
             disagreements,
             explanation,
             rollout,
+            fit,
             heat,
             taken_at,
             now,
@@ -113,7 +127,7 @@ impl JobPlan {
 
     /// Requests the plan from the servers. The region and namespace of the job take precedence over those of flags and
     /// environment.
-    fn ask(&self, job: &api::Job, env: &Environment) -> Result<JobPlanResponse, Refused> {
+    fn ask(&self, job: &api::Job, env: &Environment) -> CommandResult<JobPlanResponse> {
         let client = self.general.for_job(job).client(env)?;
         let id = job.id.as_deref().unwrap_or_default();
         let answer = block_on(client.plan_job(id, own(&job.namespace), job, self.policy_override))?;

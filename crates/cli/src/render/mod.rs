@@ -5,7 +5,9 @@
 //! - [`table`], [`values`], [`json`], [`template`]: tables, single values, JSON, output by template.
 //! - [`diff`], [`plan`], [`plan_summary`], [`metrics`]: job diffs, dry runs, their summary, why placements failed.
 //!   [`rollout`]: the predicted steps of a deployment.
-//! - [`what_if`]: where allocations go after changes. [`capacity`]: how many copies fit.
+//! - [`clusters`]: one job on several clusters.
+//! - [`what_if`]: where allocations go after changes. [`capacity`]: how many copies fit. [`launches`], [`calendar`]:
+//!   launches to come, of a job and of a cluster.
 //! - [`allocations`], [`deployments`], [`evaluations`]: tables of what a cluster has.
 //! - [`gc`]: garbage collection, planned and explained.
 //! - [`html`]: reports as HTML files.
@@ -15,7 +17,9 @@
 //! - `error`: the error of results that cannot be shown.
 
 pub mod allocations;
+pub mod calendar;
 pub mod capacity;
+pub mod clusters;
 pub mod deployments;
 pub mod diff;
 mod error;
@@ -25,6 +29,7 @@ pub mod findings;
 pub mod gc;
 pub mod html;
 pub mod json;
+pub mod launches;
 pub mod markdown;
 pub mod markup;
 pub mod metrics;

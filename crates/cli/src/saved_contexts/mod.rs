@@ -50,6 +50,8 @@ pub enum Selected {
     Variable,
     /// `context use`.
     Used,
+    /// One of several, of `-contexts`.
+    Listed,
 }
 
 impl Selected {
@@ -58,6 +60,7 @@ impl Selected {
             Selected::Flag => "-context",
             Selected::Variable => CONTEXT,
             Selected::Used => "context use",
+            Selected::Listed => "-contexts",
         }
     }
 }
@@ -127,24 +130,58 @@ pub fn apply(env: &mut Environment, args: &[String]) {
     match read(env).and_then(|file| found(&file, &name, by, env)) {
         Ok(context) => {
             if by == Selected::Flag {
-                for name in CONNECTION {
-                    env.vars.remove(&format!("NOMAD_{name}"));
-                    env.vars.remove(&format!("ENCAMP_{name}"));
-                }
+                forget_connection(env);
             }
-            for (name, value) in context.variables() {
-                let set = ["NOMAD_", "ENCAMP_"].iter().any(|prefix| env.var(&format!("{prefix}{name}")).is_some());
-                if !set {
-                    env.vars.insert(format!("NOMAD_{name}"), value);
-                }
-            }
-            // It only runs for a connection that has no token.
-            if !context.token_command.is_empty() {
-                env.token_command = Some(TokenCommand { context: name, words: context.token_command.clone() });
-            }
+            take(env, &name, &context);
         }
         Err(error) => env.context_error = Some(error.message().to_string()),
     }
+}
+
+/// Removes the variables of the connection.
+fn forget_connection(env: &mut Environment) {
+    for name in CONNECTION {
+        env.vars.remove(&format!("NOMAD_{name}"));
+        env.vars.remove(&format!("ENCAMP_{name}"));
+    }
+}
+
+/// Sets the variables of the connection that are not set.
+fn take(env: &mut Environment, name: &str, context: &SavedContext) {
+    for (variable, value) in context.variables() {
+        let set = ["NOMAD_", "ENCAMP_"].iter().any(|prefix| env.var(&format!("{prefix}{variable}")).is_some());
+        if !set {
+            env.vars.insert(format!("NOMAD_{variable}"), value);
+        }
+    }
+    // It only runs for a connection that has no token.
+    if !context.token_command.is_empty() {
+        env.token_command = Some(TokenCommand { context: name.into(), words: context.token_command.clone() });
+    }
+}
+
+/// The names of all contexts, in order.
+///
+/// # Errors
+/// The file is invalid or cannot be read.
+pub fn names(env: &Environment) -> CommandResult<Vec<String>> {
+    Ok(read(env)?.contexts.into_keys().collect())
+}
+
+/// The environment in which one of several contexts is selected, as `-context` selects it. Its token command has run.
+///
+/// # Errors
+/// There is no such context, or its token command fails.
+pub fn environment(name: &str, env: &Environment) -> CommandResult<Environment> {
+    let context = read(env).and_then(|file| found(&file, name, Selected::Listed, env))?;
+    let mut env = Environment { token_command: None, context_error: None, ..env.clone() };
+    forget_connection(&mut env);
+    take(&mut env, name, &context);
+    if let Some(command) = env.token_command.take() {
+        let token = command.run(&env)?;
+        env.vars.insert("NOMAD_TOKEN".into(), token.expose().to_string());
+    }
+    Ok(env)
 }
 
 /// The context with this name.

@@ -191,6 +191,16 @@ impl Cascade {
         (self.state, self.made)
     }
 
+    /// Groups with unplaced allocations after the last evaluation, by job.
+    pub(crate) fn failed(&self) -> &BTreeMap<JobKey, BTreeMap<String, AllocMetric>> {
+        &self.failed
+    }
+
+    /// All allocations that plans wrote.
+    pub(crate) fn touched(&self) -> impl Iterator<Item = &Id> {
+        self.touched.iter()
+    }
+
     /// The errors, as text.
     pub(crate) fn notes(&self) -> Vec<String> {
         let mut out: Vec<String> = self.errors.iter().cloned().collect();

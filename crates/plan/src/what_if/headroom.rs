@@ -90,6 +90,13 @@ pub fn datacenters(before: &State, after: &State, outcome: &Outcome) -> Vec<Data
         .collect()
 }
 
+/// The capacity of the ready nodes that are meant.
+pub fn ready(state: &State, meant: impl Fn(&Node) -> bool) -> Room {
+    let mut room = Room::default();
+    state.nodes().filter(|e| meant(&e.node)).for_each(|e| add(&mut room, e));
+    room
+}
+
 /// A set of nodes.
 #[derive(Default)]
 struct Place {

@@ -7,6 +7,7 @@
 //! - Replacements for the system: [`guest`] for threads, [`disk`], [`network`], [`runtime`] for openraft's timers and
 //!   randomness.
 //! - [`cluster`]: the servers. Clients ([`users`]): [`registers`], [`jobs`], [`nodes`]. Faults: [`faults`].
+//! - [`launches`]: periodic launches under a moved clock.
 //! - Checks: continuously [`watch`] and [`ledger`], at the end [`rest`] and [`linear`].
 //!
 //! The server itself is unmodified: it uses the [simulation](encamp_host::simulation) of the current thread.
@@ -16,6 +17,7 @@ pub(crate) mod disk;
 pub(crate) mod faults;
 pub(crate) mod guest;
 pub(crate) mod jobs;
+mod launches;
 pub(crate) mod ledger;
 pub(crate) mod linear;
 pub(crate) mod network;

@@ -7,7 +7,7 @@ use std::fmt;
 use std::future::Future;
 use std::path::Path;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -40,6 +40,8 @@ pub(crate) enum Bug {
 /// A simulation: everything that depends on the seed, and the results.
 pub(crate) struct Sim {
     epoch: OnceLock<Instant>,
+    /// How far the clock was moved, in nanoseconds.
+    moved: AtomicI64,
     ids: Mutex<Random>,
     disks: Mutex<BTreeMap<String, Arc<Disk>>>,
     trace: Mutex<Trace>,
@@ -83,6 +85,7 @@ impl Sim {
         let trace = Trace { aloud, digest: 0xcbf2_9ce4_8422_2325, last: VecDeque::new() };
         Arc::new(Sim {
             epoch: OnceLock::new(),
+            moved: AtomicI64::new(0),
             ids: Mutex::new(Random::new(seed, "ids")),
             disks: Mutex::default(),
             trace: Mutex::new(trace),
@@ -112,7 +115,13 @@ impl Sim {
     /// The simulated time in Unix nanoseconds.
     pub(crate) fn now(&self) -> i64 {
         let passed = self.elapsed().as_nanos();
-        START.saturating_add(i64::try_from(passed).unwrap_or(i64::MAX))
+        let moved = self.moved.load(Ordering::Relaxed);
+        START.saturating_add(moved).saturating_add(i64::try_from(passed).unwrap_or(i64::MAX))
+    }
+
+    /// Sets the clock, in Unix nanoseconds, as an operator or a time server does: timers do not notice.
+    pub(crate) fn move_clock(&self, to: i64) {
+        self.moved.fetch_add(to.saturating_sub(self.now()), Ordering::Relaxed);
     }
 
     /// Adds a disk.

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use super::txn::{Change, Txn};
 use super::{Limits, alloc, csi_plugin, eval, purge, status, summary};
 use crate::jobs::dispatch;
-use crate::jobs::periodic;
 use encamp_jobspec::admission::check_modify_index;
 use encamp_model::*;
 use encamp_ops::{JobDeregister, JobRegister, Refusal, Reply};
+use encamp_plan::launches;
 use encamp_state::Table;
 
 /// Registers a job.
@@ -146,13 +146,13 @@ fn launches(txn: &mut Txn, job: &Job, now: i64) {
     };
     let parent = txn.store.state().job(&job.namespace, &job.parent_id);
     if parent.is_some_and(|p| p.periodic.is_some() && !p.is_parameterized())
-        && let Some(at) = periodic::launch_time(&job.id)
+        && let Some(at) = launches::launch_time(&job.id)
     {
         let create = txn.store.launch(&job.namespace, &job.parent_id).map_or(index, |l| l.create_index);
         txn.store.put_launch(Arc::new(launched(&job.namespace, &job.parent_id, at, create)));
         txn.other(Table::PeriodicLaunch);
     }
-    if periodic::is_active(job) && txn.store.launch(&job.namespace, &job.id).is_none() {
+    if launches::is_active(job) && txn.store.launch(&job.namespace, &job.id).is_none() {
         txn.store.put_launch(Arc::new(launched(&job.namespace, &job.id, now, index)));
         txn.other(Table::PeriodicLaunch);
     }

@@ -4,14 +4,9 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use crate::error::Error;
-use encamp_model::{EvalTrigger, Evaluation, Job, JobKey, JobStatus, SECOND, quoted};
+use encamp_model::{EvalTrigger, Evaluation, Job, JobKey, quoted};
+use encamp_plan::launches::{is_active, is_child};
 use encamp_state::StateStore;
-
-/// Whether a job is launched periodically: periodic, enabled, not stopped, not parameterized. A dispatched child of a
-/// parameterized job may be periodic.
-pub(crate) fn is_active(job: &Job) -> bool {
-    job.periodic.as_ref().is_some_and(|p| p.enabled) && !job.stop && !job.is_parameterized()
-}
 
 /// A launch that is due.
 #[derive(Debug, Clone, PartialEq)]
@@ -221,29 +216,11 @@ pub(crate) fn may_launch(store: &StateStore, job: &Job) -> bool {
 }
 
 fn children_run(store: &StateStore, job: &Job) -> bool {
-    let prefix = format!("{}/periodic-", job.id);
-    store.children(&job.namespace, &job.id).filter(|c| c.id.starts_with(&prefix)).any(|child| {
+    store.children(&job.namespace, &job.id).filter(|c| is_child(c, &job.id)).any(|child| {
         store
             .evals_of_job(&child.namespace, &child.id)
             .any(|e| !e.terminal() || store.allocs_of_eval(&e.id).any(|a| !a.phase.terminal()))
     })
-}
-
-/// The child job for a launch at a time.
-pub fn child(job: &Job, at: i64, now: i64) -> Job {
-    let id = format!("{}/periodic-{}", job.id, at.div_euclid(SECOND));
-    Job {
-        name: id.clone(),
-        id,
-        parent_id: job.id.clone(),
-        periodic: None,
-        status: JobStatus::Unset,
-        status_description: String::new(),
-        // The launches of a dispatched job are separate dispatches.
-        dispatch_idempotency_token: String::new(),
-        submit_time: now,
-        ..job.clone()
-    }
 }
 
 /// The evaluation written together with the child.
@@ -251,16 +228,13 @@ pub fn evaluation(child: &Job, now: i64, id: String) -> Evaluation {
     Evaluation::pending(child, EvalTrigger::PeriodicJob, now, id)
 }
 
-/// The launch time of a child, parsed from its ID; `None` if the ID is not that of a periodic job's child.
-pub(crate) fn launch_time(child_id: &str) -> Option<i64> {
-    let (_, seconds) = child_id.rsplit_once("/periodic-")?;
-    seconds.parse::<i64>().ok()?.checked_mul(SECOND)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use encamp_model::{Allocation, ClientStatus, EvalStatus, JobType, ParameterizedJobConfig, PeriodicConfig};
+    use encamp_model::{
+        Allocation, ClientStatus, EvalStatus, JobStatus, JobType, ParameterizedJobConfig, PeriodicConfig, SECOND,
+    };
+    use encamp_plan::launches::child;
 
     const HOUR: i64 = 3600 * SECOND;
 
@@ -398,11 +372,7 @@ mod tests {
 
     #[test]
     fn children() {
-        let j = job("j", "0 * * * *");
-        let c = child(&j, 7 * SECOND + 1, 9);
-        assert_eq!((c.id.as_str(), c.name.as_str(), c.parent_id.as_str()), ("j/periodic-7", "j/periodic-7", "j"));
-        assert_eq!((c.periodic.is_none(), &c.status, c.submit_time), (true, &JobStatus::Unset, 9));
-        assert_eq!((launch_time(&c.id), launch_time("j"), launch_time("j/periodic-x")), (Some(7 * SECOND), None, None));
+        let c = child(&job("j", "0 * * * *"), 7 * SECOND + 1, 9);
         let e = evaluation(&c, 9, "e".into());
         assert_eq!((&e.triggered_by, e.job_id.as_str(), e.priority), (&EvalTrigger::PeriodicJob, "j/periodic-7", 30));
     }

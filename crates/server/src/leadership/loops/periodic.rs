@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use crate::error::Error;
-use crate::jobs::periodic::{check_force, child, evaluation, may_launch, missed_launch};
+use crate::jobs::periodic::{check_force, evaluation, may_launch, missed_launch};
 use crate::leading::Leading;
 use encamp_host::ids;
 use encamp_model::{Job, duration};
 use encamp_ops::{JobRegister, Operation};
+use encamp_plan::launches::child;
 
 /// Longest sleep, because the wall clock may be set or the machine suspended meanwhile.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
