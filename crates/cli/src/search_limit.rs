@@ -19,6 +19,12 @@ pub(crate) fn timed() -> Stop {
     Stop::when(move || began.get_or_init(Instant::now).elapsed() >= WHOLE - LEAST)
 }
 
+/// Ends a search that long from now.
+pub(crate) fn within(time: Duration) -> Stop {
+    let deadline = Instant::now() + time;
+    Stop::when(move || Instant::now() >= deadline)
+}
+
 /// The time and the signals that end the searches of a command.
 pub(crate) struct SearchLimit {
     deadline: Option<Instant>,

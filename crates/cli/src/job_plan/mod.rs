@@ -2,6 +2,7 @@
 //!
 //! [`planning`]: making the plan of one job. [`answer`]: the result. [`output`]: printing it. [`many`]: several job files.
 //! [`gate`]: conditions of pipelines. [`assume`]: namespaces and pools that are assumed to exist.
+//! [`suggesting`]: edits with which the job is placed.
 
 mod answer;
 mod assume;
@@ -9,11 +10,13 @@ mod gate;
 mod many;
 mod output;
 mod planning;
+mod suggesting;
 
 use answer::Planned;
 use assume::AssumeFlags;
 use gate::GateFlags;
 use output::{PlannedFile, report_failures};
+use suggesting::SuggestFlags;
 
 use crate::changes::ChangeFlags;
 use crate::cluster::{ClusterFlags, TimeFlags};
@@ -90,6 +93,8 @@ pub struct JobPlan {
     #[command(flatten)]
     pub(crate) assume: AssumeFlags,
     #[command(flatten)]
+    pub(crate) suggest: SuggestFlags,
+    #[command(flatten)]
     pub(crate) gate: GateFlags,
     #[command(flatten)]
     pub(crate) report: ReportFlags,
@@ -122,6 +127,7 @@ impl JobPlan {
             json_output: false,
             markdown: false,
             assume: AssumeFlags::default(),
+            suggest: SuggestFlags::default(),
             gate: GateFlags::default(),
             report: ReportFlags::default(),
             out: OutFlags::default(),
@@ -209,6 +215,10 @@ impl JobPlan {
             Ok((planned, file)) => PlannedFile { path, file, planned },
             Err(e) => return context.refuse(e, self.job.diagnostics),
         };
+        if let (Some(number), Some(found)) = (self.suggest.apply_suggestion, &plan.planned.suggestions) {
+            let code = self.apply(number, &plan.file, found, context);
+            return context.end(code);
+        }
         self.warn(&plan.planned, context);
         let code = self.answer(&plan, context);
         context.end(code)
@@ -221,9 +231,13 @@ impl JobPlan {
         }
         context.remark(&planned.remarks, self.job.diagnostics);
         if let Some(changed) = &planned.changed {
-            let for_programs = self.json_output || self.markdown || self.template.is_some();
-            what_if::print_short(context.ui, changed, for_programs);
+            what_if::print_short(context.ui, changed, self.is_for_programs());
         }
+    }
+
+    /// Whether the plan is printed in a format for programs or comments.
+    fn is_for_programs(&self) -> bool {
+        self.json_output || self.markdown || self.template.is_some()
     }
 
     /// Writes the requested files and prints the plan. Returns the exit code.
@@ -231,7 +245,7 @@ impl JobPlan {
         let written = self.write_file(plan, context.env)?;
         let failures = self.gate.apply(&[self.gated(plan, context.env)], context.env)?;
         self.report.write(|| self.report(plan, &failures, context.env), context.env)?;
-        match self.document(plan) {
+        match self.document(plan, context.env) {
             Some(document) => {
                 plan.planned.report_disagreements(context);
                 report_failures(&failures, context);
@@ -262,6 +276,12 @@ impl JobPlan {
             Some("-rollout requires a local plan: it cannot be combined with -remote")
         } else if self.remote && self.report.wanted() {
             Some("-html requires a local plan: it cannot be combined with -remote")
+        } else if self.remote && self.suggest.any() {
+            Some("-suggest requires a local plan: it cannot be combined with -remote")
+        } else if self.markdown && self.suggest.any() {
+            Some("-suggest cannot be combined with -markdown")
+        } else if self.suggest.apply_suggestion.is_some() && matches!(self.args.as_slice(), [path] if path == "-") {
+            Some("-apply-suggestion writes to the job file: it cannot be standard input")
         } else if self.markdown && self.rollout {
             Some("-rollout cannot be combined with -markdown")
         } else if (!self.changes.is_empty() || self.assume.any()) && (self.remote || self.check_remote) {

@@ -44,6 +44,7 @@ impl JobPlan {
                 notes: Vec::new(),
                 disagreements: Vec::new(),
                 explanation: Explanation::None,
+                suggestions: None,
                 rollout: None,
                 heat: None,
                 taken_at: env.now,
@@ -52,7 +53,7 @@ impl JobPlan {
         }
         let id = file.job.id.clone().unwrap_or_default();
         let namespace = self.general.namespace_of(&file.job, env);
-        let only_job = self.changes.is_empty() && !self.rollout;
+        let only_job = self.changes.is_empty() && !self.rollout && !self.suggest.any();
         let detail = if only_job { Detail::Jobs(vec![(namespace.to_string(), id)]) } else { Detail::Everything };
         let cluster = self.cluster.load(&self.general.for_job(&file.job), detail, env)?.as_of(&self.time)?;
         let taken_at = cluster.taken_at(env);
@@ -77,6 +78,7 @@ impl JobPlan {
             true => Some(rollout(state, &planned.run.job, now).context("Error predicting the rollout")?),
             false => None,
         };
+        let suggestions = self.suggested((file, &planned.response), state, &server, now, env);
         let heat = self.report.wanted().then(|| {
             let after = apply(&planned.run.state, &planned.run.accepted(), now);
             Heat::new(&before, &after)
@@ -95,6 +97,7 @@ impl JobPlan {
             notes,
             disagreements,
             explanation,
+            suggestions,
             rollout,
             heat,
             taken_at,
