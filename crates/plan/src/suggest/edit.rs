@@ -273,6 +273,29 @@ impl Edit {
         }
     }
 
+    /// Whether another edit changes the same value, to whatever.
+    pub(super) fn is_about_the_same(&self, other: &Edit) -> bool {
+        self.with_value_of(other) == *other
+    }
+
+    /// The edit with the new value of another one of its kind.
+    fn with_value_of(&self, other: &Edit) -> Edit {
+        let mut edit = self.clone();
+        match (&mut edit, other) {
+            (Edit::Task { new, .. }, Edit::Task { new: value, .. })
+            | (Edit::Device { new, .. }, Edit::Device { new: value, .. })
+            | (Edit::Disk { new, .. }, Edit::Disk { new: value, .. })
+            | (Edit::Count { new, .. }, Edit::Count { new: value, .. })
+            | (Edit::Canaries { new, .. }, Edit::Canaries { new: value, .. })
+            | (Edit::Parallel { new, .. }, Edit::Parallel { new: value, .. })
+            | (Edit::Priority { new, .. }, Edit::Priority { new: value, .. }) => *new = *value,
+            (Edit::ConstraintValue { new, .. }, Edit::ConstraintValue { new: value, .. }) => new.clone_from(value),
+            (Edit::AddNodes { count, .. }, Edit::AddNodes { count: value, .. }) => *count = *value,
+            _ => {}
+        }
+        edit
+    }
+
     /// Makes the edit; false if the job has no such part.
     pub(super) fn make(&self, job: &mut api::Job, state: &mut State) -> bool {
         match self {

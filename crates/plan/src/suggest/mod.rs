@@ -35,7 +35,7 @@ use crate::stop::Stop;
 use cost::cost;
 use edit::Edit;
 use propose::{Kind, Look, Proposal, proposals};
-use search::{Cut, best};
+use search::{Cut, Values, best};
 use trial::{Bench, Goal, Scene, Trial};
 
 pub use text::changes;
@@ -173,10 +173,28 @@ impl Search<'_, '_> {
 
     /// The nearest value of a proposal that reaches a goal.
     fn nearest(&mut self, scene: &Scene, proposal: &Proposal<'_>, goal: Goal<'_>) -> Result<Option<Found>, Cut> {
+        let first = self.value(scene, proposal, |trial| trial.reaches(goal))?;
+        // Evictions cost so much that a little less of a resource may be cheaper.
+        let Some(evicting) = first.as_ref().filter(|f| f.trial.evicted().next().is_some()) else { return Ok(first) };
+        if proposal.values == Values::Only || proposal.kind == Kind::Evicting {
+            return Ok(first);
+        }
+        let peaceful = |trial: &Trial| trial.reaches(goal) && trial.evicted().next().is_none();
+        let second = self.value(scene, proposal, peaceful)?;
+        Ok(if second.as_ref().is_some_and(|s| s.cost() < evicting.cost()) { second } else { first })
+    }
+
+    /// The nearest value of a proposal whose plan is good.
+    fn value(
+        &self,
+        scene: &Scene,
+        proposal: &Proposal<'_>,
+        good: impl Fn(&Trial) -> bool,
+    ) -> Result<Option<Found>, Cut> {
         let mut reached: BTreeMap<i64, Trial> = BTreeMap::new();
         let value = best(&proposal.values, &mut |value| {
             let Some(trial) = self.bench.after(scene, &(proposal.make)(value))? else { return Ok(false) };
-            let works = trial.reaches(goal);
+            let works = good(&trial);
             if works {
                 reached.insert(value, trial);
             }
@@ -192,7 +210,9 @@ fn ranked(question: &Question<'_>, mut found: Vec<Found>) -> Vec<Suggestion> {
     found.sort_by(|a, b| a.cost().total_cmp(&b.cost()));
     let mut out: Vec<Suggestion> = Vec::new();
     for Found { edits, .. } in found {
-        if out.len() >= MOST || out.iter().any(|s| s.edits == edits) {
+        // What costs no more, and touches nothing else, makes the rest superfluous.
+        let covers = |s: &Suggestion| s.edits.iter().all(|known| edits.iter().any(|e| e.is_about_the_same(known)));
+        if out.len() >= MOST || out.iter().any(covers) {
             continue;
         }
         out.extend(verified(question, edits));
