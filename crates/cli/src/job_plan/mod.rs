@@ -17,6 +17,7 @@ use assume::AssumeFlags;
 use gate::GateFlags;
 use output::{PlannedFile, report_failures};
 use suggesting::SuggestFlags;
+pub(crate) use suggesting::suggestions;
 
 use crate::changes::ChangeFlags;
 use crate::cluster::{ClusterFlags, TimeFlags};

@@ -110,12 +110,15 @@ pub(super) fn add<'l>(look: &Look<'l>, group: &TaskGroup, fleet: &Fleet, out: &m
     if matches!(look.job().r#type, JobType::System | JobType::Sysbatch) {
         return;
     }
-    let missing = look.trial.run.failed_tg_allocs().get(&group.name).map_or(0, |m| m.failures());
+    let failed = look.trial.run.failed_tg_allocs();
+    let missing = failed.get(&group.name).map_or(0, |m| m.failures());
     if missing == 0 {
         return;
     }
+    // The nodes have to take what other groups miss, too.
+    let all = failed.values().map(|m| m.failures()).fold(0, i64::saturating_add);
     for NodeKind { like, class, pool, room, .. } in kinds(look, group) {
-        let most = missing.min(MOST_NODES);
+        let most = all.min(MOST_NODES);
         let guess = Some(fleet.nodes_for(missing, room));
         let edit = move |count| {
             let (like, class, pool) = (like.clone(), class.clone(), pool.clone());

@@ -55,7 +55,8 @@ fn all(m: &Misfit) -> Vec<Vec<Edit>> {
     let old = job.priority.unwrap_or(50);
     out.push((old + 1..=100).map(|new| Edit::Priority { old, new }).collect());
     out.push(vec![Edit::Preemption { job_type: JobType::Service }]);
-    for entry in m.state.nodes() {
+    let mut kinds = BTreeSet::new();
+    for entry in m.state.nodes().filter(|e| kinds.insert((&e.node.node_class, &e.node.node_pool))) {
         let (like, class, pool) = (&entry.node.name, &entry.node.node_class, &entry.node.node_pool);
         let add = |count| Edit::AddNodes { count, like: like.clone(), class: class.clone(), pool: pool.clone() };
         out.push((1..=20).map(add).collect());
