@@ -51,6 +51,13 @@ fn from_files(samples: &mut Samples) {
     ] {
         add("job-plan.schema.json", folder, &[&["job", "plan", "-json-output"], &cluster[..], flags].concat());
     }
+    for (folder, file) in [(&demo, "trainer-fails.hcl"), (&preemption, "webapp.hcl")] {
+        let suggest = ["job", "plan", "-suggest", "-json-output"];
+        let plan = printed(folder, &[&suggest, &cluster[..], &[file]].concat());
+        samples.entry("suggestions.schema.json").or_default().push(plan["Suggestions"].clone());
+        samples.entry("job-plan.schema.json").or_default().push(plan);
+    }
+    let mut add = |schema, folder: &Path, args: &[&str]| samples.entry(schema).or_default().push(printed(folder, args));
     let laptop = root().join("fixtures/laptop");
     let rejected = ["job", "plan", "-json-output", "-snapshot", "full.json", "index.nomad.hcl"];
     add("job-plan.schema.json", &laptop, &rejected);

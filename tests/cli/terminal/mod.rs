@@ -12,7 +12,7 @@ mod plain;
 mod progress;
 mod prompts;
 mod scenes;
-mod screen;
+pub mod screen;
 mod streams;
 mod volumes;
 

@@ -28,7 +28,7 @@ use encamp_state::State;
 const UNASKED: usize = 3;
 const UNASKED_TIME: Duration = Duration::from_millis(300);
 /// Simulations of rollouts end after so many evaluations.
-const MOST_EVALUATIONS: usize = 300;
+const MOST_EVALUATIONS: usize = 100;
 
 /// The flags about suggestions.
 #[derive(Debug, Clone, Default, clap::Args)]

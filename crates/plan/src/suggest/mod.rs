@@ -42,6 +42,10 @@ pub use text::changes;
 
 /// More suggestions are not made.
 const MOST: usize = 10;
+/// A single edit of the job file with no more points than that is enough: two edits are not looked for.
+const NEAR: f64 = 50.0;
+/// So many pairs of edits are suggested at most where there is a single one, which is not to be lost among them.
+const MOST_PAIRS: usize = 2;
 
 /// Whether the rollout of a job that is about to be registered comes to its end.
 pub type RolloutCheck<'a> = dyn Fn(&State, &Arc<Job>) -> bool + 'a;
@@ -129,7 +133,8 @@ pub fn suggest(question: &Question<'_>) -> Suggestions {
         out.rollout_blocked = first.blocked;
         let mut search = Search { bench: &bench, now: question.now, highest: question.server.job_max_priority };
         let mut found = search.singles(&scene, &first, Goal::Everything, |_| true);
-        if !found.iter().any(|f| f.edits.iter().all(Edit::is_of_file)) {
+        let near = |f: &Found| f.edits.iter().all(Edit::is_of_file) && f.cost() <= NEAR;
+        if !found.iter().any(near) {
             found.extend(search.pairs(&scene, &first));
         }
         out.list = ranked(question, found);
@@ -208,8 +213,13 @@ impl Search<'_, '_> {
 /// The cheapest, each planned once more from the start.
 fn ranked(question: &Question<'_>, mut found: Vec<Found>) -> Vec<Suggestion> {
     found.sort_by(|a, b| a.cost().total_cmp(&b.cost()));
+    let singles = found.iter().any(|f| f.edits.len() == 1);
     let mut out: Vec<Suggestion> = Vec::new();
     for Found { edits, .. } in found {
+        let pairs = out.iter().filter(|s| s.edits.len() > 1).count();
+        if singles && edits.len() > 1 && pairs >= MOST_PAIRS {
+            continue;
+        }
         // What costs no more, and touches nothing else, makes the rest superfluous.
         let covers = |s: &Suggestion| s.edits.iter().all(|known| edits.iter().any(|e| e.is_about_the_same(known)));
         if out.len() >= MOST || out.iter().any(covers) {
