@@ -24,7 +24,7 @@ job "search" {
 
       resources {
         cpu    = 800
-        memory = 4600 # measured under load
+        memory = 7410 # measured under load
       }
     }
   }

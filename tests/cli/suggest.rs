@@ -116,6 +116,61 @@ fn a_suggestion_is_written_where_its_value_comes_from() {
     }
 }
 
+/// The first step of the update finds two nodes; the second one finds no more than one.
+const UPDATE: &str = r#"job "api" {
+  datacenters = ["dc*"]
+  priority    = 60
+
+  group "server" {
+    count = 4
+
+    constraint {
+      attribute = "${node.unique.name}"
+      operator  = "set_contains_any"
+      value     = "dc1-general-01,dc1-general-02,dc1-general-03"
+    }
+
+    update {
+      max_parallel = 2
+    }
+
+    task "server" {
+      driver = "docker"
+
+      config {
+        image = "registry.example/api:9"
+      }
+
+      resources {
+        cpu    = 500
+        memory = 7300
+      }
+    }
+  }
+}
+"#;
+
+#[test]
+fn an_update_that_does_not_finish_gets_suggestions_with_which_it_does() {
+    let folder = folder("suggest-update");
+    folder.file("api.hcl", UPDATE);
+    let rollout = || plan(&folder, &["-rollout"], "api.hcl").stdout;
+    assert!(rollout().contains("The deployment fails after"), "{}", rollout());
+    let answer: Value = serde_json::from_str(&plan(&folder, &["-suggest", "-json-output"], "api.hcl").stdout).unwrap();
+    let found = &answer["Suggestions"];
+    assert_eq!((&found["Unplaced"], &found["RolloutBlocked"]), (&json!({}), &json!(true)));
+    let list = found["List"].as_array().unwrap();
+    let kinds: Vec<&str> = list.iter().filter_map(|s| s["Edits"][0]["Kind"].as_str()).collect();
+    assert!(kinds.contains(&"memory") && kinds.contains(&"constraint") && kinds.contains(&"count"), "{kinds:?}");
+    for s in list.iter().filter(|s| s["Edits"].as_array().unwrap().iter().all(|e| e["InJobFile"] == true)) {
+        folder.file("api.hcl", UPDATE);
+        let ran = plan(&folder, &["-apply-suggestion", &s["Number"].to_string()], "api.hcl");
+        assert_eq!((ran.stderr.as_str(), ran.exit), ("", 0), "{s}");
+        let after = rollout();
+        assert!(!after.contains("deployment fails") && !after.contains("unplaced"), "{s}\n{after}");
+    }
+}
+
 #[test]
 fn what_cannot_be_applied_is_refused_with_a_reason() {
     let folder = folder("suggest-refused");

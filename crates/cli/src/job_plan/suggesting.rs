@@ -81,7 +81,8 @@ impl JobPlan {
             let noted = interrupt.noted();
             return Some(of(Stop::when(move || noted.load(std::sync::atomic::Ordering::Acquire))));
         }
-        let read = env.stdout_is_terminal && !self.is_for_programs();
+        // Without arguments, another command shows the plan before it asks.
+        let read = env.stdout_is_terminal && !self.is_for_programs() && !self.args.is_empty();
         let found = (read && !response.failed_tg_allocs.is_empty()).then(|| of(within(UNASKED_TIME)))?;
         (!found.cut && !found.list.is_empty()).then_some(found)
     }

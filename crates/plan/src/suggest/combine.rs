@@ -4,10 +4,11 @@
 //! or as far as it takes with all else at its least - and a second one does the rest.
 
 use super::edit::Edit;
-use super::propose::{Kind, Look, proposals};
+use super::proposal::{Kind, Look};
+use super::propose::proposals;
 use super::search::{Values, best};
+use super::single::{Found, Search};
 use super::trial::{Goal, Scene, Trial};
-use super::{Found, Search};
 
 /// First edits that are tried.
 const MOST_FIRST: usize = 6;
@@ -16,7 +17,7 @@ const MOST_PAIRS: usize = 15;
 
 impl Search<'_, '_> {
     /// Pairs of edits that place everything.
-    pub(super) fn pairs(&mut self, scene: &Scene, trial: &Trial) -> Vec<Found> {
+    pub(super) fn pairs(&self, scene: &Scene, trial: &Trial) -> Vec<Found> {
         let groups: Vec<String> = trial.unplaced().into_keys().map(String::from).collect();
         let mut out = match groups.as_slice() {
             [first, _, ..] => self.group_by_group(scene, trial, first),
@@ -31,7 +32,7 @@ impl Search<'_, '_> {
     }
 
     /// An edit for the first group, and then one for the rest.
-    fn group_by_group(&mut self, scene: &Scene, trial: &Trial, group: &str) -> Vec<Found> {
+    fn group_by_group(&self, scene: &Scene, trial: &Trial, group: &str) -> Vec<Found> {
         let of_file = |kind| !matches!(kind, Kind::Cluster | Kind::Evicting);
         let mut first = self.singles(scene, trial, Goal::Group(group), of_file);
         first.retain(|f| f.edits.iter().all(|e| e.group().is_none_or(|g| g == group)));
@@ -41,7 +42,7 @@ impl Search<'_, '_> {
     }
 
     /// What, after edits that are not enough, is enough.
-    fn then(&mut self, scene: &Scene, edits: Vec<Edit>, trial: &Trial, wanted: impl Fn(Kind) -> bool) -> Vec<Found> {
+    fn then(&self, scene: &Scene, edits: Vec<Edit>, trial: &Trial, wanted: impl Fn(Kind) -> bool) -> Vec<Found> {
         let Some(opened) = scene.with(&edits) else { return Vec::new() };
         let second = self.singles(&opened, trial, Goal::Everything, wanted);
         let joined = |f: Found| Found { edits: edits.iter().cloned().chain(f.edits).collect(), trial: f.trial };
@@ -49,7 +50,7 @@ impl Search<'_, '_> {
     }
 
     /// A way to more places, and then less of something there.
-    fn opened(&mut self, scene: &Scene, trial: &Trial) -> Vec<Found> {
+    fn opened(&self, scene: &Scene, trial: &Trial) -> Vec<Found> {
         let look = Look { scene, trial, now: self.now, highest_priority: self.highest };
         let fixed = proposals(&look).into_iter().filter(|p| p.kind == Kind::Wider && p.values == Values::Only);
         let firsts: Vec<Vec<Edit>> = fixed.map(|p| (p.make)(0)).take(MOST_FIRST).collect();
@@ -71,7 +72,7 @@ impl Search<'_, '_> {
     }
 
     /// Less of two things: of the first as little less as the second allows.
-    fn both_less(&mut self, scene: &Scene, trial: &Trial) -> Vec<Found> {
+    fn both_less(&self, scene: &Scene, trial: &Trial) -> Vec<Found> {
         let look = Look { scene, trial, now: self.now, highest_priority: self.highest };
         let less: Vec<_> =
             proposals(&look).into_iter().filter(|p| matches!(p.kind, Kind::Less | Kind::Count)).collect();
@@ -96,7 +97,7 @@ impl Search<'_, '_> {
     }
 
     /// Preemption, and a priority that makes use of it.
-    fn evicting_more(&mut self, scene: &Scene, trial: &Trial) -> Vec<Found> {
+    fn evicting_more(&self, scene: &Scene, trial: &Trial) -> Vec<Found> {
         let look = Look { scene, trial, now: self.now, highest_priority: self.highest };
         let allowed = proposals(&look).into_iter().find(|p| p.kind == Kind::Evicting && p.values == Values::Only);
         let Some(first) = allowed.map(|p| (p.make)(0)) else { return Vec::new() };

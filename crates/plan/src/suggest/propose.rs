@@ -4,8 +4,8 @@ use encamp_model::*;
 
 use super::edit::{Amount, Edit};
 use super::estimate::Fleet;
+use super::proposal::{Kind, Look, Proposal};
 use super::search::Values;
-use super::trial::{Scene, Trial};
 use super::{cluster, propose_nodes, propose_where};
 
 /// Tasks of a group that are looked at.
@@ -16,68 +16,6 @@ const LEAST_MEMORY: i64 = 10;
 const LEAST_DISK: i64 = 10;
 /// The steps in which the tasks of a group give something up together.
 pub(super) const SHARES: i64 = 1000;
-
-/// The kinds of edits, for searches that are about some of them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Kind {
-    /// The job asks for less of something: CPU, memory, disk, devices.
-    Less,
-    /// All tasks of a group ask for less together.
-    Together,
-    /// Fewer copies.
-    Count,
-    /// The job may go to more places: constraints, datacenters, pools, ports.
-    Wider,
-    /// The rollout needs less room.
-    Rollout,
-    /// The job evicts others.
-    Evicting,
-    /// The cluster grows or empties.
-    Cluster,
-}
-
-/// Makes the edits for a value.
-pub(super) type Make<'p> = Box<dyn Fn(i64) -> Vec<Edit> + 'p>;
-
-/// An edit whose value is to be found.
-pub(super) struct Proposal<'p> {
-    pub kind: Kind,
-    pub values: Values,
-    pub make: Make<'p>,
-}
-
-impl<'p> Proposal<'p> {
-    pub(super) fn new(kind: Kind, values: Values, make: impl Fn(i64) -> Vec<Edit> + 'p) -> Proposal<'p> {
-        Proposal { kind, values, make: Box::new(make) }
-    }
-
-    /// An edit without a value.
-    pub(super) fn only(kind: Kind, edit: Edit) -> Proposal<'p> {
-        Proposal::new(kind, Values::Only, move |_| vec![edit.clone()])
-    }
-}
-
-/// What is looked at: a scene, its plan, and what does not fit in it.
-pub(super) struct Look<'l> {
-    pub scene: &'l Scene,
-    pub trial: &'l Trial,
-    pub now: i64,
-    pub highest_priority: i64,
-}
-
-impl Look<'_> {
-    /// The job as it was planned.
-    pub(super) fn job(&self) -> &Job {
-        &self.trial.run.job
-    }
-
-    /// The groups that are not placed in full: all groups if only the rollout is blocked.
-    pub(super) fn groups(&self) -> Vec<&TaskGroup> {
-        let failed = self.trial.run.failed_tg_allocs();
-        let all = self.job().task_groups.iter();
-        all.filter(|g| failed.is_empty() || failed.contains_key(&g.name)).collect()
-    }
-}
 
 /// All proposals about what is not placed.
 pub(super) fn proposals<'l>(look: &Look<'l>) -> Vec<Proposal<'l>> {
@@ -185,11 +123,11 @@ fn shared(edits: &[(Edit, i64)], share: i64) -> Vec<Edit> {
 fn count<'l>(look: &Look<'l>, group: &TaskGroup, out: &mut Vec<Proposal<'l>>) {
     let failed = look.trial.run.failed_tg_allocs().get(&group.name).map_or(0, |m| m.failures());
     let per_node = matches!(look.job().r#type, JobType::System | JobType::Sysbatch);
-    if per_node || failed == 0 || group.count < 2 {
+    if per_node || (failed == 0 && !look.trial.blocked) || group.count < 2 {
         return;
     }
     let (name, old) = (group.name.clone(), group.count);
     let least = group.scaling.as_ref().map_or(1, |s| s.min.max(1));
-    let values = Values::Largest { least, most: old - 1, guess: Some(old.saturating_sub(failed)) };
+    let values = Values::Largest { least, most: old - 1, guess: Some(old.saturating_sub(failed.max(1))) };
     out.push(Proposal::new(Kind::Count, values, move |new| vec![Edit::Count { group: name.clone(), old, new }]));
 }

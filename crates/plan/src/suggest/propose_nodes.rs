@@ -10,7 +10,7 @@ use encamp_scheduler::stack::PRIORITY_DELTA;
 use super::cluster::Ending;
 use super::edit::Edit;
 use super::estimate::{Amounts, Fleet};
-use super::propose::{Kind, Look, Proposal};
+use super::proposal::{Kind, Look, Proposal};
 use super::search::Values;
 use crate::capacity::constraints;
 use crate::settings;
@@ -111,12 +111,13 @@ pub(super) fn add<'l>(look: &Look<'l>, group: &TaskGroup, fleet: &Fleet, out: &m
         return;
     }
     let failed = look.trial.run.failed_tg_allocs();
-    let missing = failed.get(&group.name).map_or(0, |m| m.failures());
+    let blocked = if look.trial.blocked { group.count } else { 0 };
+    let missing = failed.get(&group.name).map_or(blocked, |m| m.failures());
     if missing == 0 {
         return;
     }
     // The nodes have to take what other groups miss, too.
-    let all = failed.values().map(|m| m.failures()).fold(0, i64::saturating_add);
+    let all = failed.values().map(|m| m.failures()).fold(blocked, i64::saturating_add);
     for NodeKind { like, class, pool, room, .. } in kinds(look, group) {
         let most = all.min(MOST_NODES);
         let guess = Some(fleet.nodes_for(missing, room));

@@ -8,7 +8,7 @@ use encamp_scheduler::constraint::{Check, Target};
 use encamp_state::State;
 
 use super::edit::{Edit, Holder};
-use super::propose::{Kind, Look, Proposal};
+use super::proposal::{Kind, Look, Proposal};
 use super::search::Values;
 use crate::capacity::constraints;
 

@@ -8,8 +8,8 @@ use encamp_model::*;
 use encamp_scheduler::ScheduleError;
 use encamp_state::State;
 
-use super::Question;
 use super::edit::Edit;
+use super::question::Question;
 use super::search::Cut;
 use crate::dry_run::{DryRun, DryRunError, SERIES, dry_run_until};
 use crate::evaluate::{Limits, Made};

@@ -2,11 +2,15 @@
 
 use std::collections::BTreeSet;
 
+use encamp_jobspec::admission::ServerContext;
+use encamp_jobspec::convert::ConvertOptions;
 use encamp_model::*;
 
 use super::super::cluster::endings;
 use super::super::edit::{Amount, Edit, Holder};
 use super::super::*;
+use crate::stop::Stop;
+
 use super::misfit::{Misfit, NOW};
 
 /// The cost of the cheapest single edit with which everything is placed, and the edit.

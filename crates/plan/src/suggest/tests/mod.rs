@@ -8,9 +8,15 @@ use encamp_jobspec::explain::outline::{Outline, Syntax};
 use encamp_test_support::seeds::{Suite, Verdict};
 use encamp_test_support::tier;
 
+use std::collections::BTreeMap;
+
+use encamp_jobspec::admission::ServerContext;
+use encamp_jobspec::convert::ConvertOptions;
+
 use super::edit::Edit;
 use super::*;
 use crate::server_context;
+use crate::stop::Stop;
 use misfit::{Misfit, NOW, options, parsed};
 
 const SUITE: Suite =
