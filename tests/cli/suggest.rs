@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::cluster::{Cluster, serve};
 use crate::docs::redone;
+use crate::oracle;
 use crate::program::{Folder, Ran, path, run_in, run_with};
 use crate::server::Response;
 use crate::terminal::screen::{Screen, Size};
@@ -205,7 +206,7 @@ fn a_terminal_shows_the_cheapest_without_being_asked() {
         ["job", "plan", "-diff=false", "-snapshot=fixtures/demo/cluster.json", "fixtures/demo/trainer-fails.hcl"];
     let size = Size { columns: 150, rows: 50 };
     let screen = Screen::start(size, folder.path(), &[("TERM", "xterm")], &path(), &args);
-    screen.wait_for("Suggestions: with each of these, everything is placed");
+    screen.wait_for("Suggestions: each of these, planned again, places everything");
     let ended = screen.ends();
     let rows = ended.contents.lines().filter(|l| l.starts_with(['1', '2', '3', '4'])).count();
     assert!((1..=3).contains(&rows), "{}", ended.contents);
@@ -213,26 +214,14 @@ fn a_terminal_shows_the_cheapest_without_being_asked() {
 
 #[test]
 fn a_blocked_evaluation_is_explained_with_suggestions() {
-    let Some(mut recorded) = Cluster::recorded("dev-acl") else { return };
-    let (key, versions) = recorded
-        .jobs
-        .iter_mut()
-        .find(|(_, versions)| versions[0]["Type"] == "service" && versions[0]["Stop"] != json!(true))
-        .map(|(key, versions)| (key.clone(), versions))
-        .expect("a service");
-    let group = versions[0]["TaskGroups"][0]["Name"].clone();
-    versions[0]["TaskGroups"][0]["Tasks"][0]["Resources"]["MemoryMB"] = json!(9_000_000);
-    let job = versions[0].clone();
-    let (server, cluster) = serve(recorded);
-    let id = "0e1d2c3b-1111-2222-3333-444455556666";
-    let evaluation = json!({
-        "ID": id, "Namespace": key.0, "JobID": key.1, "Type": "service", "Status": "blocked", "TriggeredBy": "queued-allocs",
-        "Priority": 50, "FailedTGAllocs": {group.as_str().unwrap(): {"CoalescedFailures": 0}},
-    });
+    let Some(all) = oracle::json("archive/dev-acl.expected.json") else { return };
+    let mut evaluations = all["Evaluations"].as_array().unwrap().iter();
+    let blocked = evaluations.find(|e| e["JobID"] == "too-big" && e["Status"] == "blocked").expect("it is recorded");
+    let id = blocked["ID"].as_str().unwrap();
+    let (server, cluster) = serve(Cluster::recorded("dev-acl").expect("the same sample"));
     cluster.lock().unwrap().failures = vec![
         (format!("/v1/evaluation/{id}/allocations"), Response::json(&json!([]))),
-        (format!("/v1/evaluation/{id}"), Response::json(&evaluation)),
-        (format!("/v1/job/{}", key.1), Response::json(&job)),
+        (format!("/v1/evaluation/{id}"), Response::json(blocked)),
     ];
     let folder = Folder::new("suggest-eval");
     let cache = folder.path().join("cache").display().to_string();

@@ -79,6 +79,8 @@ impl JobPlan {
         if self.suggest.any() {
             let interrupt = env.terminal.note_interrupt();
             let noted = interrupt.noted();
+            let progress = env.terminal.spinner();
+            progress.say("Looking for edits with which everything is placed; Ctrl-C ends the search");
             return Some(of(Stop::when(move || noted.load(std::sync::atomic::Ordering::Acquire))));
         }
         // Without arguments, another command shows the plan before it asks.

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::styled::{Styled, TaggedText};
-use super::table::{Form, cell, headed, table};
+use super::table::{Form, cell, headed, table_of_sentences};
 use super::values::{counted, time};
 use encamp_jobspec::explain::Place;
-use encamp_model::{JobType, quoted};
+use encamp_model::quoted;
 use encamp_plan::suggest::edit::{Edit, preemption_setting};
 use encamp_plan::suggest::{Evicted, Suggestion, Suggestions};
 
@@ -30,7 +30,8 @@ pub struct View<'a> {
 /// An edit in words.
 struct Words {
     kind: &'static str,
-    what: String,
+    /// What is edited, and how.
+    text: String,
     old: String,
     new: String,
 }
@@ -44,11 +45,12 @@ pub fn text(view: &View<'_>, most: usize, verbose: bool, colours: bool) -> Style
         out.styled(&Styled::from(nothing(found)));
         return out.finish();
     }
-    out.tags("with each of these, everything is placed; the cheapest comes first, and each was planned again\n\n");
+    let sentence = "each of these, planned again, places everything; the cheapest comes first";
+    out.styled(&Styled::from(format!("{sentence}\n\n").as_str()));
     let shown = found.list.get(..most.min(found.list.len())).unwrap_or_default();
     let rows = shown.iter().enumerate().flat_map(|(at, s)| rows(view, at + 1, s));
-    let lines = headed("#|Edit|Now|Then|Where|Cost|Places|Evicts", rows);
-    out.styled(&Styled::from(table(&lines, Form::Spaced)));
+    let lines = headed("#|Cost|Places|Evicts|Where|Edit", rows);
+    out.styled(&Styled::from(table_of_sentences(&lines, Form::Spaced)));
     if verbose {
         shown.iter().enumerate().for_each(|(at, s)| out.styled(&Styled::from(evictions(at + 1, s))));
     }
@@ -71,18 +73,16 @@ fn nothing(found: &Suggestions) -> &'static str {
 /// The lines of a suggestion: one for each of its edits.
 fn rows(view: &View<'_>, number: usize, s: &Suggestion) -> Vec<String> {
     let row = |(at, edit): (usize, &Edit)| {
-        let Words { what, old, new, .. } = words(edit, view.zone);
         let place = match (view.place)(edit) {
             Some(place) => format!("{}:{}", place.range.file, place.range.start_line),
             None if edit.is_of_file() => String::new(),
             None => "the cluster".into(),
         };
-        let (number, rest) = match at {
-            0 => (number.to_string(), format!("{:.1}|{}|{}", s.cost, s.placed, evicted_jobs(&s.evicted))),
-            _ => ("+".into(), String::new()),
+        let figures = match at {
+            0 => format!("{number}|{:.1}|{}|{}", s.cost, s.placed, evicted_jobs(&s.evicted)),
+            _ => "+|||".into(),
         };
-        let cells = [&number, &what, &old, &new, &place].map(|text| cell(text));
-        format!("{}|{rest}", cells.join("|"))
+        format!("{figures}|{}|{}", cell(&place), cell(&words(edit, view.zone).text))
     };
     s.edits.iter().enumerate().map(row).collect()
 }
@@ -110,67 +110,66 @@ fn evictions(number: usize, s: &Suggestion) -> String {
     format!("\n\nSuggestion {number} evicts:{lines}")
 }
 
-/// The name of the part of a job that an edit is about.
+/// The part of a job that an edit is about.
 fn owner(edit: &Edit) -> String {
     match (edit.group(), edit.task()) {
-        (Some(group), Some(task)) => format!(" of task {} in group {}", quoted(task), quoted(group)),
-        (Some(group), None) => format!(" of group {}", quoted(group)),
-        (None, _) => " of the job".into(),
+        (Some(group), Some(task)) => format!("task {} of group {}", quoted(task), quoted(group)),
+        (Some(group), None) => format!("group {}", quoted(group)),
+        (None, _) => "the job".into(),
     }
 }
 
 fn words(edit: &Edit, zone: &jiff::tz::TimeZone) -> Words {
     let of = owner(edit);
-    let words = |kind, what: String, old: String, new: String| Words { kind, what, old, new };
-    let numbers = |kind, what: String, old: &i64, new: &i64| words(kind, what, old.to_string(), new.to_string());
+    let words = |kind, text: String, old: &str, new: &str| Words { kind, text, old: old.into(), new: new.into() };
+    let number = |kind, what: &str, unit: &str, old: &i64, new: &i64| {
+        words(kind, format!("{what} of {of}: {old} -> {new}{unit}"), &old.to_string(), &new.to_string())
+    };
+    let gained = |n: &usize| counted(*n, "node", "nodes");
     match edit {
-        Edit::Task { amount, old, new, .. } => {
-            let unit = if amount.unit().is_empty() { String::new() } else { format!(", {}", amount.unit()) };
-            numbers(amount.name(), format!("{}{of}{unit}", amount.name()), old, new)
-        }
-        Edit::Device { name, old, new, .. } => numbers("device", format!("count of device {name}{of}"), old, new),
-        Edit::Disk { old, new, .. } => numbers("disk", format!("ephemeral disk{of}, MB"), old, new),
-        Edit::Count { old, new, .. } => numbers("count", format!("count{of}"), old, new),
+        Edit::Task { amount, old, new, .. } => number(amount.name(), amount.name(), amount.unit(), old, new),
+        Edit::Device { name, old, new, .. } => number("device", &format!("count of device {name}"), "", old, new),
+        Edit::Disk { old, new, .. } => number("disk", "ephemeral disk", " MB", old, new),
+        Edit::Count { old, new, .. } => number("count", "count", "", old, new),
+        Edit::Canaries { old, new, .. } => number("canary", "canary", "", old, new),
+        Edit::Parallel { old, new, .. } => number("max-parallel", "max_parallel", "", old, new),
+        Edit::Priority { old, new } => number("priority", "priority", "", old, new),
         Edit::Port { label, old, .. } => {
-            words("port", format!("static port {}{of}", quoted(label)), old.to_string(), "dynamic".into())
+            let text = format!("port {} of {of}: static {old} -> dynamic", quoted(label));
+            words("port", text, &old.to_string(), "dynamic")
         }
         Edit::DropConstraint { text, nodes, .. } => {
-            let gain = if *nodes > 0 { format!(" (adds {})", counted(*nodes, "node", "nodes")) } else { String::new() };
-            words("constraint", format!("constraint{of}{gain}"), text.clone(), "removed".into())
+            let gain = if *nodes > 0 { format!(" (adds {})", gained(nodes)) } else { String::new() };
+            words("constraint", format!("remove constraint {text} of {of}{gain}"), text, "removed")
         }
         Edit::ConstraintValue { text, old, new, .. } => {
             let old = if old.is_empty() { "1" } else { old };
-            words("constraint-value", format!("constraint {text}{of}"), old.into(), new.clone())
+            words("constraint-value", format!("constraint {text} of {of}: {old} -> {new}"), old, new)
         }
         Edit::Datacenter { old, new, nodes } => {
-            let what = format!("datacenters (adds {})", counted(*nodes, "node", "nodes"));
-            words("datacenter", what, old.join(", "), format!("{}, {new}", old.join(", ")))
+            let text = format!("add datacenter {} (adds {})", quoted(new), gained(nodes));
+            words("datacenter", text, &old.join(", "), &format!("{}, {new}", old.join(", ")))
         }
         Edit::Pool { old, new, nodes } => {
-            words("pool", format!("node pool (has {})", counted(*nodes, "node", "nodes")), old.clone(), new.clone())
+            words("pool", format!("node pool of the job: {old} -> {new} ({})", gained(nodes)), old, new)
         }
-        Edit::Canaries { old, new, .. } => numbers("canary", format!("canaries of an update{of}"), old, new),
-        Edit::Parallel { old, new, .. } => numbers("max-parallel", format!("max_parallel of an update{of}"), old, new),
-        Edit::Priority { old, new } => numbers("priority", "priority of the job".into(), old, new),
-        Edit::Preemption { job_type } => preemption(job_type),
+        Edit::Preemption { job_type } => {
+            let text = format!("switch the scheduler setting {} on", preemption_setting(job_type));
+            words("preemption", text, "false", "true")
+        }
         Edit::AddNodes { count, like, class, pool } => {
             let class = if class.is_empty() { String::new() } else { format!(" of class {}", quoted(class)) };
-            let what = format!("nodes{class} in pool {}, like {like}", quoted(pool));
-            words("nodes", what, "0".into(), format!("+{count}"))
+            let nodes = counted(*count, "node", "nodes");
+            let text = format!("add {nodes}{class} to pool {}, like {like}", quoted(pool));
+            words("nodes", text, "0", &count.to_string())
         }
         Edit::Wait { until, ends, last } => {
-            let what = format!(
-                "wait until {} (max_run_duration), last {last}",
-                counted(ends.len(), "batch allocation ends", "batch allocations end")
-            );
-            words("wait", what, String::new(), time(*until, zone))
+            let work = counted(ends.len(), "batch allocation has ended", "batch allocations have ended");
+            let at = time(*until, zone);
+            let text = format!("wait until {at}, when {work} by max_run_duration, the last of {}", quoted(last));
+            words("wait", text, "", &at)
         }
     }
-}
-
-fn preemption(job_type: &JobType) -> Words {
-    let what = format!("scheduler setting {}", preemption_setting(job_type));
-    Words { kind: "preemption", what, old: "false".into(), new: "true".into() }
 }
 
 /// The suggestions as JSON (`docs/reference/suggestions.schema.json`).
@@ -187,6 +186,7 @@ pub fn value(view: &View<'_>) -> Value {
     json!({
         "SchemaVersion": SCHEMA_VERSION,
         "Unplaced": view.found.unplaced,
+        "Rejected": view.found.rejected,
         "RolloutBlocked": view.found.rollout_blocked,
         "Complete": !view.found.cut,
         "Plans": view.found.plans,
@@ -202,11 +202,11 @@ fn evicted(e: &Evicted) -> Value {
 }
 
 fn edit(view: &View<'_>, edit: &Edit) -> Value {
-    let Words { kind, what, old, new } = words(edit, view.zone);
+    let Words { kind, text, old, new } = words(edit, view.zone);
     let place = (view.place)(edit);
     json!({
         "Kind": kind,
-        "Text": what,
+        "Text": text,
         "TaskGroup": edit.group().unwrap_or_default(),
         "Task": edit.task().unwrap_or_default(),
         "Old": old,

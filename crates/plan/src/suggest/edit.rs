@@ -29,12 +29,12 @@ impl Amount {
         }
     }
 
-    /// The unit; empty if there is none.
+    /// The unit behind a number, with the space before it; empty if there is none.
     pub fn unit(self) -> &'static str {
         match self {
-            Amount::Cpu => "MHz",
+            Amount::Cpu => " MHz",
             Amount::Cores => "",
-            Amount::Memory => "MB",
+            Amount::Memory => " MB",
         }
     }
 }

@@ -54,6 +54,7 @@ pub fn suggest(question: &Question<'_>) -> Suggestions {
         && !first.reaches(Goal::Everything)
     {
         out.unplaced = first.unplaced().into_iter().map(|(group, n)| (group.to_string(), n)).collect();
+        out.rejected = !first.run.rejections.is_empty();
         out.rollout_blocked = first.blocked;
         let search = Search { bench: &bench, now: question.now, highest: question.server.job_max_priority };
         let mut found = search.singles(&scene, &first, Goal::Everything, |_| true);
@@ -83,7 +84,7 @@ fn ranked(question: &Question<'_>, mut found: Vec<Found>) -> Vec<Suggestion> {
         if singles && edits.len() > 1 && pairs >= MOST_PAIRS {
             continue;
         }
-        // What costs no more, and touches nothing else, makes the rest superfluous.
+        // What costs no more, and touches nothing else, makes the rest redundant.
         let covers = |s: &Suggestion| s.edits.iter().all(|known| edits.iter().any(|e| e.is_about_the_same(known)));
         if out.len() >= MOST || out.iter().any(covers) {
             continue;

@@ -6,7 +6,7 @@ use super::edit::Edit;
 use super::search::Values;
 use super::trial::{Scene, Trial};
 
-/// The kinds of edits, for searches that are about some of them.
+/// The kinds of edits, for searches that try some of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Kind {
     /// The job asks for less of something: CPU, memory, disk, devices.
@@ -46,7 +46,7 @@ impl<'p> Proposal<'p> {
     }
 }
 
-/// What is looked at: a scene, its plan, and what does not fit in it.
+/// What needs edits: a scene, its plan, and what does not fit in it.
 pub(super) struct Look<'l> {
     pub scene: &'l Scene,
     pub trial: &'l Trial,

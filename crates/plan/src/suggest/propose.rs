@@ -8,7 +8,7 @@ use super::proposal::{Kind, Look, Proposal};
 use super::search::Values;
 use super::{cluster, propose_nodes, propose_where};
 
-/// Tasks of a group that are looked at.
+/// Tasks of a group that are considered.
 const MOST_TASKS: usize = 8;
 /// The smallest values that servers accept.
 const LEAST_CPU: i64 = 1;

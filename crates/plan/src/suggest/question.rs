@@ -67,6 +67,8 @@ pub struct Suggestion {
 pub struct Suggestions {
     /// Allocations that are not placed, by group.
     pub unplaced: BTreeMap<String, i64>,
+    /// Servers would reject a part of the plan.
+    pub rejected: bool,
     /// Everything is placed at once, but the rollout does not come to its end.
     pub rollout_blocked: bool,
     /// The cheapest first.
@@ -80,6 +82,6 @@ pub struct Suggestions {
 impl Suggestions {
     /// Whether there is something to suggest anything for.
     pub fn are_needed(&self) -> bool {
-        !self.unplaced.is_empty() || self.rollout_blocked
+        !self.unplaced.is_empty() || self.rejected || self.rollout_blocked
     }
 }
