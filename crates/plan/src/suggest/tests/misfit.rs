@@ -56,7 +56,7 @@ pub(super) fn options() -> ConvertOptions {
 
 fn node(n: usize, dice: &mut Random) -> Arc<Node> {
     let (dc, pool) = (dice.text(&["dc1", "dc1", "dc1", "dc2"]), dice.text(&["default", "default", "default", "big"]));
-    let size = dice.between(1, 4);
+    let (size, address) = (dice.between(1, 4), format!("10.0.0.{n}"));
     let gpus: Vec<Value> = (0..dice.roll(4)).map(|i| json!({"ID": format!("gpu-{n}-{i}"), "Healthy": true})).collect();
     let devices = if gpus.is_empty() {
         json!([])
@@ -68,12 +68,17 @@ fn node(n: usize, dice: &mut Random) -> Arc<Node> {
         "NodeClass": format!("size-{size}"), "Status": if dice.one_in(12) { "down" } else { "ready" },
         "SchedulingEligibility": "eligible", "ModifyIndex": 5, "CreateIndex": 5,
         "Meta": {"rack": dice.text(&["a", "a", "b", "c"])},
-        "Attributes": {"kernel.name": "linux", "cpu.numcores": (size * 2).to_string(), "os": dice.text(&["debian", "debian", "alpine"])},
+        "Attributes": {
+            "kernel.name": "linux", "cpu.numcores": (size * 2).to_string(),
+            "os": dice.text(&["debian", "debian", "alpine"]),
+        },
         "Drivers": {"exec": {"Detected": true, "Healthy": true}},
         "NodeResources": {
-            "Cpu": {"CpuShares": size * 250, "TotalCpuCores": 1}, "Memory": {"MemoryMB": size * 200}, "Disk": {"DiskMB": size * 300},
-            "Networks": [{"Mode": "host", "Device": "eth0", "CIDR": "10.0.0.1/32", "IP": format!("10.0.0.{n}")}],
-            "NodeNetworks": [{"Mode": "host", "Device": "eth0", "Addresses": [{"Alias": "default", "Address": format!("10.0.0.{n}"), "Family": "ipv4"}]}],
+            "Cpu": {"CpuShares": size * 250, "TotalCpuCores": 1}, "Memory": {"MemoryMB": size * 200},
+            "Disk": {"DiskMB": size * 300},
+            "Networks": [{"Mode": "host", "Device": "eth0", "CIDR": "10.0.0.1/32", "IP": address}],
+            "NodeNetworks": [{"Mode": "host", "Device": "eth0",
+                "Addresses": [{"Alias": "default", "Address": address, "Family": "ipv4"}]}],
             "MinDynamicPort": 20000, "MaxDynamicPort": 20100, "Devices": devices,
         },
     });
@@ -100,7 +105,9 @@ fn cluster(dice: &mut Random, preemption: bool) -> State {
         let more = if batch { "max_run_duration = \"2h\"" } else { "" };
         let port = if dice.one_in(3) { "network {\n port \"p\" {\n static = 8080\n }\n }" } else { "" };
         let text = format!(
-            "job \"other-{n}\" {{\n type = {:?}\n priority = {}\n node_pool = \"all\"\n group \"g\" {{\n count = {}\n {more}\n {port}\n ephemeral_disk {{\n size = 110\n }}\n task \"t\" {{\n driver = \"exec\"\n resources {{\n cpu = {}\n memory = {}\n }}\n }}\n }}\n}}\n",
+            "job \"other-{n}\" {{\n type = {:?}\n priority = {}\n node_pool = \"all\"\n group \"g\" {{\n count = {}\n {more}\n \
+             {port}\n ephemeral_disk {{\n size = 110\n }}\n task \"t\" {{\n driver = \"exec\"\n resources {{\n cpu = {}\n \
+             memory = {}\n }}\n }}\n }}\n}}\n",
             if batch { "batch" } else { "service" },
             dice.of(&[20, 30, 50]),
             dice.between(1, 4),
@@ -167,7 +174,8 @@ impl GroupWish {
             };
             let _ = write!(
                 out,
-                "\n    task \"t{n}\" {{\n      driver = \"exec\"\n\n      resources {{\n        cpu    = {cpu}\n        memory = {memory} # MB\n{device}      }}\n    }}\n"
+                "\n    task \"t{n}\" {{\n      driver = \"exec\"\n\n      resources {{\n        cpu    = {cpu}\n        memory = \
+                 {memory} # MB\n{device}      }}\n    }}\n"
             );
         }
         out + "  }\n"

@@ -147,7 +147,8 @@ fn suggestions_place_everything_and_the_smallest_edit_is_among_the_first() {
     let run = SUITE.run(|seed, _| seed >= SUITE.first() + cases, case, |sum: &mut Met, met| sum.add(met));
     let t = &run.total;
     let counts = format!(
-        "{} misfits, {} jobs that fit; {} misfits with suggestions, {} where two edits come first; the smallest single edit is among the first three in {} of {}; {:?}",
+        "{} misfits, {} jobs that fit; {} misfits with suggestions, {} where two edits come first; the smallest single \
+         edit is among the first three in {} of {}; {:?}",
         t.misfits, t.fits, t.helped, t.pairs, t.among_three, t.single, t.kinds
     );
     SUITE.judge(&run, &counts);
