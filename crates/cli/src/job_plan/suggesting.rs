@@ -47,9 +47,12 @@ impl SuggestFlags {
     }
 }
 
-/// Whether the rollout of a job comes to its end. One that takes too long to follow is taken to.
-fn completes(state: &State, job: &Arc<Job>, now: i64) -> bool {
-    rollout_within(state, job, now, MOST_EVALUATIONS).map_or(true, |r| !matches!(r.end, End::Unplaced | End::Failed(_)))
+/// How many allocations the rollout of a job evicts, if it comes to its end. One that takes too long to follow is taken
+/// to, without evictions.
+fn completes(state: &State, job: &Arc<Job>, now: i64) -> Option<usize> {
+    let Ok(rollout) = rollout_within(state, job, now, MOST_EVALUATIONS) else { return Some(0) };
+    let evicted = rollout.steps.iter().flat_map(|s| &s.evicted).map(|e| e.allocations).sum();
+    (!matches!(rollout.end, End::Unplaced | End::Failed(_))).then_some(evicted)
 }
 
 /// The edits with which a job is placed on a cluster.

@@ -79,7 +79,7 @@ fn rows(view: &View<'_>, number: usize, s: &Suggestion) -> Vec<String> {
             None => "the cluster".into(),
         };
         let figures = match at {
-            0 => format!("{number}|{:.1}|{}|{}", s.cost, s.placed, evicted_jobs(&s.evicted)),
+            0 => format!("{number}|{:.1}|{}|{}", s.cost, s.placed, evicted_jobs(s)),
             _ => "+|||".into(),
         };
         format!("{figures}|{}|{}", cell(&place), cell(&words(edit, view.zone).text))
@@ -88,7 +88,12 @@ fn rows(view: &View<'_>, number: usize, s: &Suggestion) -> Vec<String> {
 }
 
 /// How many allocations are evicted, and of which jobs.
-fn evicted_jobs(evicted: &[Evicted]) -> String {
+fn evicted_jobs(s: &Suggestion) -> String {
+    let now = evicted_now(&s.evicted);
+    if s.evicted_later == 0 { now } else { format!("{now}, later {}", s.evicted_later) }
+}
+
+fn evicted_now(evicted: &[Evicted]) -> String {
     let mut jobs: BTreeMap<&str, usize> = BTreeMap::new();
     evicted.iter().for_each(|e| *jobs.entry(&e.job_id).or_default() += 1);
     if jobs.is_empty() {
@@ -180,6 +185,7 @@ pub fn value(view: &View<'_>) -> Value {
             "Cost": (s.cost * 10.0).round() / 10.0,
             "Placed": s.placed,
             "Evicted": s.evicted.iter().map(evicted).collect::<Vec<_>>(),
+            "EvictedLater": s.evicted_later,
             "Edits": s.edits.iter().map(|edit| self::edit(view, edit)).collect::<Vec<_>>(),
         })
     };

@@ -79,7 +79,7 @@ fn ranked(question: &Question<'_>, mut found: Vec<Found>) -> Vec<Suggestion> {
     found.sort_by(|a, b| a.cost().total_cmp(&b.cost()));
     let singles = found.iter().any(|f| f.edits.len() == 1);
     let mut out: Vec<Suggestion> = Vec::new();
-    for Found { edits, .. } in found {
+    for Found { edits, trial } in found {
         let pairs = out.iter().filter(|s| s.edits.len() > 1).count();
         if singles && edits.len() > 1 && pairs >= MOST_PAIRS {
             continue;
@@ -89,21 +89,22 @@ fn ranked(question: &Question<'_>, mut found: Vec<Found>) -> Vec<Suggestion> {
         if out.len() >= MOST || out.iter().any(covers) {
             continue;
         }
-        out.extend(verified(question, edits));
+        out.extend(verified(question, edits, trial.evicted_later));
     }
     out
 }
 
 /// The suggestion, if the plan of the changed job on the changed cluster places everything.
-fn verified(question: &Question<'_>, edits: Vec<Edit>) -> Option<Suggestion> {
+fn verified(question: &Question<'_>, edits: Vec<Edit>, evicted_later: usize) -> Option<Suggestion> {
     let scene = Scene { job: question.job.clone(), state: question.state.clone() }.with(&edits)?;
     let plan = plan_job(&scene.state, &scene.job, question.options, question.server, question.now).ok()?;
     if !plan.response.failed_tg_allocs.is_empty() || !plan.response.plan_rejections.is_empty() {
         return None;
     }
-    let trial = Trial { run: plan.run, blocked: false };
+    let trial = Trial { run: plan.run, blocked: false, evicted_later };
     let evicted: Vec<Evicted> = trial.evicted().map(|a| evicted(&trial, &a.id)).collect();
-    Some(Suggestion { cost: cost(&edits, evicted.len()), placed: trial.placed(), evicted, edits })
+    let cost = cost(&edits, evicted.len().saturating_add(evicted_later));
+    Some(Suggestion { cost, placed: trial.placed(), evicted, evicted_later, edits })
 }
 
 /// Plans hold little of what they evict; the state has the rest.

@@ -11,8 +11,9 @@ use encamp_state::State;
 use super::edit::Edit;
 use crate::stop::Stop;
 
-/// Whether the rollout of a job that is about to be registered comes to its end.
-pub type RolloutCheck<'a> = dyn Fn(&State, &Arc<Job>) -> bool + 'a;
+/// How many allocations of others the rollout of a job that is about to be registered evicts; `None`: it does not come to
+/// its end.
+pub type RolloutCheck<'a> = dyn Fn(&State, &Arc<Job>) -> Option<usize> + 'a;
 
 /// A job that may not fit.
 pub struct Question<'a> {
@@ -60,6 +61,8 @@ pub struct Suggestion {
     pub placed: usize,
     /// Allocations of others that it evicts.
     pub evicted: Vec<Evicted>,
+    /// How many more the later steps of its rollout evict.
+    pub evicted_later: usize,
 }
 
 /// What was found.

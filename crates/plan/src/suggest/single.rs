@@ -18,7 +18,7 @@ pub(super) struct Found {
 impl Found {
     /// Its points.
     pub(super) fn cost(&self) -> f64 {
-        cost(&self.edits, self.trial.evicted().count())
+        cost(&self.edits, self.trial.evicted().count().saturating_add(self.trial.evicted_later))
     }
 }
 
@@ -49,11 +49,11 @@ impl Search<'_, '_> {
     pub(super) fn nearest(&self, scene: &Scene, proposal: &Proposal<'_>, goal: Goal<'_>) -> Result<Option<Found>, Cut> {
         let first = self.value(scene, proposal, |trial| trial.reaches(goal))?;
         // Evictions cost so much that a little less of a resource may be cheaper.
-        let Some(evicting) = first.as_ref().filter(|f| f.trial.evicted().next().is_some()) else { return Ok(first) };
+        let Some(evicting) = first.as_ref().filter(|f| f.trial.evicts()) else { return Ok(first) };
         if proposal.values == Values::Only || proposal.kind == Kind::Evicting {
             return Ok(first);
         }
-        let peaceful = |trial: &Trial| trial.reaches(goal) && trial.evicted().next().is_none();
+        let peaceful = |trial: &Trial| trial.reaches(goal) && !trial.evicts();
         let second = self.value(scene, proposal, peaceful)?;
         Ok(if second.as_ref().is_some_and(|s| s.cost() < evicting.cost()) { second } else { first })
     }

@@ -51,6 +51,8 @@ pub(super) struct Trial {
     pub run: DryRun,
     /// Everything is placed now, but not later in the rollout.
     pub blocked: bool,
+    /// Allocations of others that later steps of the rollout evict.
+    pub evicted_later: usize,
 }
 
 impl Trial {
@@ -76,6 +78,11 @@ impl Trial {
     pub(super) fn placed(&self) -> usize {
         let all = self.run.plan.node_allocation.values().flatten();
         all.filter(|a| self.run.state.alloc(&a.id).is_none()).count()
+    }
+
+    /// Whether others are evicted, now or later.
+    pub(super) fn evicts(&self) -> bool {
+        self.evicted_later > 0 || self.evicted().next().is_some()
     }
 
     /// Allocations of others that the plan evicts.
@@ -125,21 +132,30 @@ impl<'a> Bench<'a> {
             Err(DryRunError::Schedule(ScheduleError::Stopped)) => return self.cut(),
             Err(_) => return Ok(None),
         };
-        let mut trial = Trial { run, blocked: false };
-        trial.blocked = trial.at_once() && self.stays_blocked(scene, &trial.run);
+        let mut trial = Trial { run, blocked: false, evicted_later: 0 };
+        if trial.at_once() && has_more_steps(&trial.run) {
+            self.follow(scene, &mut trial);
+        }
         Ok(Some(trial))
     }
 
-    /// Whether the rollout that this plan begins does not come to its end.
-    fn stays_blocked(&self, scene: &Scene, run: &DryRun) -> bool {
-        let annotations = run.plan.annotations.iter();
-        let more =
-            annotations.flat_map(|a| a.desired_tg_updates.values()).any(|u| u.destructive_update > 0 || u.canary > 0);
-        more && self.question.rollout.is_some_and(|completes| !completes(&scene.state, &run.job))
+    /// Follows the rollout that this plan begins.
+    fn follow(&self, scene: &Scene, trial: &mut Trial) {
+        let Some(check) = self.question.rollout else { return };
+        match check(&scene.state, &trial.run.job) {
+            Some(evicted) => trial.evicted_later = evicted.saturating_sub(trial.evicted().count()),
+            None => trial.blocked = true,
+        }
     }
 
     /// The plan after edits; `None` if they can't be made, or servers would refuse the job.
     pub(super) fn after(&self, scene: &Scene, edits: &[Edit]) -> Result<Option<Trial>, Cut> {
         scene.with(edits).map_or(Ok(None), |scene| self.plan(&scene))
     }
+}
+
+/// Whether a rollout goes on after this plan.
+fn has_more_steps(run: &DryRun) -> bool {
+    let updates = run.plan.annotations.iter().flat_map(|a| a.desired_tg_updates.values());
+    updates.into_iter().any(|u| u.destructive_update > 0 || u.canary > 0)
 }
