@@ -15,7 +15,7 @@ const OUTPUT: &str = "```text\n";
 const END: &str = "```";
 
 /// Runs the commands of a document in a folder and puts what they print in the places behind them.
-fn redone(text: &str, folder: &Path) -> (String, usize) {
+pub fn redone(text: &str, folder: &Path) -> (String, usize) {
     let (mut out, mut rest, mut commands) = (String::new(), text, 0);
     while let Some((before, after)) = rest.split_once(COMMAND) {
         let (command, after) = after.split_once(END).expect("the end of the command");
@@ -128,9 +128,9 @@ fn every_command_of_the_documentation_runs() {
     let plan: serde_json::Value = serde_json::from_str(&run("job plan -json-output web.nomad.hcl").stdout).unwrap();
     cluster.lock().unwrap().failures = vec![("/v1/job/checkout/plan".into(), Response::json(&plan))];
     let mut commands = 0;
-    // Those of the walk-through belong to another backup. Those of volumes need storage plugins: `csi_guide` of `cluster`
-    // runs them.
-    let elsewhere = ["walkthrough.md", "volumes.md"];
+    // Those of the walk-through belong to another backup, and `suggest` runs those of its guide. Those of volumes need
+    // storage plugins: `csi_guide` of `cluster` runs them.
+    let elsewhere = ["walkthrough.md", "volumes.md", "suggest.md"];
     for (name, text) in documents().into_iter().filter(|(name, _)| !elsewhere.contains(&name.as_str())) {
         let blocks = text.split("```").skip(1).step_by(2).filter_map(|block| block.strip_prefix("sh\n"));
         for line in blocks.flat_map(str::lines).filter_map(|line| line.strip_prefix("encamp ")) {

@@ -63,6 +63,7 @@ mod sim;
 mod sim_cluster;
 mod snapshot;
 mod snapshot_anonymize;
+mod suggest;
 mod support_archive;
 mod terminal;
 mod test_tiers;

@@ -52,6 +52,15 @@ fn from_files(samples: &mut Samples) {
         add("job-plan.schema.json", folder, &[&["job", "plan", "-json-output"], &cluster[..], flags].concat());
     }
     let laptop = root().join("fixtures/laptop");
+    for (folder, snapshot, file) in
+        [(&demo, "cluster.json", "trainer-fails.hcl"), (&laptop, "full.json", "index.nomad.hcl")]
+    {
+        let suggest = ["job", "plan", "-suggest", "-json-output", "-snapshot", snapshot, file];
+        let plan = printed(folder, &suggest);
+        samples.entry("suggestions.schema.json").or_default().push(plan["Suggestions"].clone());
+        samples.entry("job-plan.schema.json").or_default().push(plan);
+    }
+    let mut add = |schema, folder: &Path, args: &[&str]| samples.entry(schema).or_default().push(printed(folder, args));
     let rejected = ["job", "plan", "-json-output", "-snapshot", "full.json", "index.nomad.hcl"];
     add("job-plan.schema.json", &laptop, &rejected);
     let several = ["trainer-fails.hcl", "api-inplace.hcl", "exporter-system.hcl"];

@@ -2,14 +2,20 @@
 
 use futures_util::stream::{self, StreamExt};
 
-use super::cluster::block_on;
+use super::cluster::{ClusterFlags, block_on};
+use super::job_plan::suggestions;
 use super::lookup::LookupError;
 use super::prelude::*;
+use super::render::styled::Styled;
 use super::render::table::{self, Columns};
-use super::render::{json, past};
+use super::render::{json, past, suggest};
 use encamp_api::Client;
 use encamp_model::{Evaluation, short_id};
 use encamp_plan::past::{PastEvaluation, explain};
+use encamp_plan::server_context;
+use encamp_plan::stop::Stop;
+use encamp_plan::suggest::Suggestions;
+use encamp_snapshot::live::Detail;
 
 /// The number of concurrent requests.
 const CONCURRENCY: usize = 16;
@@ -23,12 +29,18 @@ const FAILED: &str = "Error querying evaluation";
 /// scheduler from their recorded metrics: the nodes that were filtered or exhausted and why, scores, preemptions, and
 /// failed placements.
 ///
+/// With -suggest, the job is planned again on the cluster as it is now, and the smallest edits with which everything is
+/// placed are listed; see job plan -suggest.
+///
 /// The argument is the evaluation ID or a prefix of it.
 #[derive(Debug, clap::Parser)]
 pub struct EvalExplain {
     /// Print the explanation as JSON
     #[arg(long)]
     pub json: bool,
+    /// Suggest the smallest edits of the job with which everything is placed on the cluster as it is now
+    #[arg(long)]
+    pub suggest: bool,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
     #[arg(value_name = "evaluation", add = CompleteWith::Live(Objects::Evaluations))]
@@ -38,6 +50,7 @@ pub struct EvalExplain {
 impl Run for EvalExplain {
     const META: Meta = Meta::new("eval explain").paged().examples(&[
         ("Explain the placements of an evaluation", "encamp eval explain 2c3f8e0a"),
+        ("Suggest edits with which a blocked job is placed", "encamp eval explain -suggest 2c3f8e0a"),
         ("Print the explanation as JSON", "encamp eval explain -json 2c3f8e0a"),
     ]);
 
@@ -45,19 +58,50 @@ impl Run for EvalExplain {
         let id = &self.id;
         context.attempt(|context| {
             let client = self.general.client(context.env)?;
-            self.print(&block_on(read(&client, id))??, context)
+            let explained = block_on(read(&client, id))??;
+            let found = if self.suggest { Some(self.suggestions(&explained, context.env)?) } else { None };
+            self.print(&explained, found.as_ref(), context)
         })
     }
 }
 
 impl EvalExplain {
-    fn print(&self, explained: &PastEvaluation, context: &mut Context<'_, '_>) -> CommandResult<u8> {
+    fn print(
+        &self,
+        explained: &PastEvaluation,
+        found: Option<&Suggestions>,
+        context: &mut Context<'_, '_>,
+    ) -> CommandResult<u8> {
+        let zone = context.env.zone();
+        let view = found.map(|found| suggest::View { found, place: &|_| None, zone: &zone });
         if !self.json {
-            context.ui.output_markup(&past::evaluation(explained, &context.env.zone()));
+            context.ui.output_markup(&past::evaluation(explained, &zone));
+            if let Some(view) = &view {
+                let mut text = Styled::from("\n");
+                text.push(suggest::text(view, usize::MAX, false, context.ui.colours_on()));
+                context.ui.output(&text);
+            }
             return Ok(0);
         }
-        context.print_json(&json::versioned(explained)?)?;
+        let mut value = json::versioned(explained)?;
+        if let Some(members) = value.as_object_mut() {
+            members.extend(view.iter().map(|view| ("Suggestions".to_string(), suggest::value(view))));
+        }
+        context.print_json(&value)?;
         Ok(0)
+    }
+}
+
+impl EvalExplain {
+    /// The edits with which the job of the evaluation, as it is registered, is placed on the cluster as it is now.
+    fn suggestions(&self, explained: &PastEvaluation, env: &Environment) -> CommandResult<Suggestions> {
+        let (namespace, id) = (&explained.namespace, &explained.job_id);
+        let client = self.general.client(env)?;
+        let (job, _) = block_on(client.job_as_stored(namespace, id))?.context("Error querying job")?;
+        let cluster = ClusterFlags::default().load(&self.general, Detail::Everything, env)?;
+        let (state, _, now) = cluster.into_state(false, env);
+        let options = self.general.convert_options(&job, env, &state);
+        Ok(suggestions(&state, &job, (&options, &server_context(&state)), now, Stop::never()))
     }
 }
 

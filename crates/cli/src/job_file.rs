@@ -12,12 +12,17 @@ use super::error::{CommandError, CommandResult, ErrorContext};
 use super::flags::FlagKind;
 use encamp_api::path;
 use encamp_jobspec::admission::AdmissionError;
+use encamp_jobspec::edit::{self, EditError, FileEdit};
 use encamp_jobspec::explain::outline::Outline;
-use encamp_jobspec::explain::{Finding, Severity, Syntax, parse_error, parse_json_error, terraform_names, validation};
+use encamp_jobspec::explain::{
+    Finding, Place, Severity, Syntax, parse_error, parse_json_error, terraform_names, validation,
+};
 use encamp_jobspec::parse::{ParseOptions, parse, parse_json};
 use encamp_model::{JobSubmission, api, quoted};
 use encamp_plan::PlanError;
 use encamp_plan::remarks::{Remark, findings};
+use encamp_plan::suggest::changes;
+use encamp_plan::suggest::edit::Edit;
 use encamp_snapshot::file as snapshot;
 
 /// The flags that set the variables of a job file.
@@ -65,12 +70,10 @@ impl VariableFlags {
         out.concat()
     }
 
-    /// Reads a job file in HCL.
-    pub fn load(&self, path: &str, env: &Environment) -> Result<JobFile, Refused> {
-        let source = read(path, env).context(GETTING)?;
-        source.refuse_snapshot()?;
-        let options = ParseOptions {
-            path: source.name.clone(),
+    /// How a job file of this name is parsed.
+    fn options(&self, name: &str, env: &Environment) -> ParseOptions {
+        ParseOptions {
+            path: name.to_string(),
             vars: self.var.clone(),
             var_files: self.var_file.clone(),
             env: env.vars.iter().map(|(k, v)| (k.clone(), v.clone())).collect(),
@@ -80,8 +83,14 @@ impl VariableFlags {
             home_dir: env.var("HOME").map(PathBuf::from),
             random: Arc::new(fill_random),
             ..ParseOptions::default()
-        };
-        match parse(&source.content, &options) {
+        }
+    }
+
+    /// Reads a job file in HCL.
+    pub fn load(&self, path: &str, env: &Environment) -> Result<JobFile, Refused> {
+        let source = read(path, env).context(GETTING)?;
+        source.refuse_snapshot()?;
+        match parse(&source.content, &self.options(&source.name, env)) {
             Ok(job) => Ok(source.with(job, Syntax::Hcl)),
             Err(e) => {
                 let error = CommandError::new(format!("{GETTING}: Error parsing job file from {path}:\n{e}"));
@@ -99,6 +108,25 @@ impl JobFileFlags {
             file.job.vault_namespace = Some(namespace);
         }
         Ok(file)
+    }
+
+    /// The job of an edited text of a file that was read with the same flags.
+    ///
+    /// # Errors
+    /// The text describes no job.
+    pub(crate) fn again(&self, file: &JobFile, text: &str, env: &Environment) -> CommandResult<api::Job> {
+        let parsed = match file.syntax {
+            Syntax::Api => parse_json(text.as_bytes()).map_err(|e| e.to_string()),
+            Syntax::Hcl => {
+                let options = self.variables.options(&file.source.name, env);
+                parse(text.as_bytes(), &options).map_err(|e| e.to_string())
+            }
+        };
+        let mut job = parsed.map_err(|e| CommandError::new(format!("The edited job file is no job: {e}")))?;
+        if let Some(namespace) = self.vault_namespace.clone().filter(|n| !n.is_empty()) {
+            job.vault_namespace = Some(namespace);
+        }
+        Ok(job)
     }
 
     fn load_json(&self, path: &str, env: &Environment) -> Result<JobFile, Refused> {
@@ -200,13 +228,33 @@ impl JobFile {
 
     /// The findings of errors or warnings about the job, with their places in the file.
     pub fn findings(&self, items: &[String], severity: Severity) -> Vec<Finding> {
-        let outline = Outline::read(&self.source.name, &self.source.text(), self.syntax);
+        let outline = self.outline();
         self.source.located(validation(&outline, items, severity))
+    }
+
+    fn outline(&self) -> Outline {
+        Outline::read(&self.source.name, &self.source.text(), self.syntax)
+    }
+
+    /// Where an edit is in the file; `None`: it is none of the file, or the file has no such place.
+    pub(crate) fn place_of(&self, edit: &Edit) -> Option<Place> {
+        let outline = self.outline();
+        let mut place = changes(edit).first().and_then(|edit| edit::place(&outline, edit))?;
+        place.range.file.clone_from(&self.source.path);
+        Some(place)
+    }
+
+    /// The text of the file after edits.
+    ///
+    /// # Errors
+    /// A value is not written literally, or the file has no such block.
+    pub(crate) fn rewritten(&self, edits: &[FileEdit]) -> Result<String, EditError> {
+        edit::rewritten(&self.outline(), self.syntax, edits)
     }
 
     /// Remarks on the job, with their places in the file, and what the file itself makes remarkable.
     pub fn remarks(&self, remarks: &[Remark]) -> Vec<Finding> {
-        let outline = Outline::read(&self.source.name, &self.source.text(), self.syntax);
+        let outline = self.outline();
         let names = terraform_names(&outline, self.syntax);
         self.source.located(names.into_iter().chain(findings(&outline, remarks)).collect())
     }

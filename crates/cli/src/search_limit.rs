@@ -19,6 +19,26 @@ pub(crate) fn timed() -> Stop {
     Stop::when(move || began.get_or_init(Instant::now).elapsed() >= WHOLE - LEAST)
 }
 
+/// A search ends after that many times the processor time that it may take, on however busy a machine.
+const BUSY: u32 = 8;
+
+/// Ends a search of this thread that has taken so much processor time.
+pub(crate) fn within(time: Duration) -> Stop {
+    let (began, used) = (Instant::now(), processor_time());
+    Stop::when(move || {
+        let elapsed = began.elapsed();
+        // Processor time is at most the time that has passed, and takes longer to read.
+        let taken = || processor_time().zip(used).map_or(elapsed, |(now, before)| now.saturating_sub(before));
+        elapsed >= time && (elapsed >= time * BUSY || taken() >= time)
+    })
+}
+
+/// The processor time of this thread, if the kernel tells.
+fn processor_time() -> Option<Duration> {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    text.split(' ').next()?.parse().ok().map(Duration::from_nanos)
+}
+
 /// The time and the signals that end the searches of a command.
 pub(crate) struct SearchLimit {
     deadline: Option<Instant>,

@@ -4,6 +4,7 @@
 //! - [`canonicalize`], [`convert`]: defaults, and the stored form.
 //! - [`admission`]: additions, errors and warnings of registration.
 //! - [`diff`]: job diffs and their annotations.
+//! - [`edit`]: edits of a job file by its tokens.
 //! - [`explain`]: locations of problems in a job file, and hints.
 //! - [`fmt`]: formats job files.
 //! - [`mod@write`]: writes job files from jobs.
@@ -16,6 +17,7 @@ pub mod admission;
 pub mod canonicalize;
 pub mod convert;
 pub mod diff;
+pub mod edit;
 pub mod explain;
 pub mod fmt;
 pub mod parse;

@@ -12,7 +12,7 @@ use encamp_scheduler::ScheduleError;
 use encamp_scheduler::plan_check::{check, rejections};
 use encamp_state::{Snapshot, State};
 
-use super::evaluate::{Made, evaluate};
+use super::evaluate::{Limits, Made, evaluate_until};
 
 /// The evaluation ID of local plans: fixed, so that two runs look at the nodes in the same order.
 pub(crate) const LOCAL_EVAL_ID: &str = "00000000-0000-0000-0000-00000000d1ff";
@@ -65,6 +65,20 @@ pub fn dry_run(state: &State, job: &Job, now: i64) -> Result<DryRun, DryRunError
 /// # Errors
 /// The scheduler decided nothing.
 pub(super) fn dry_run_with(state: &State, job: &Job, now: i64, made: &mut Made) -> Result<DryRun, DryRunError> {
+    dry_run_until(state, job, now, made, &Limits::default())
+}
+
+/// The same, which ends without a result when it is asked to.
+///
+/// # Errors
+/// The scheduler decided nothing; [`ScheduleError::Stopped`] if it was asked to end.
+pub(super) fn dry_run_until(
+    state: &State,
+    job: &Job,
+    now: i64,
+    made: &mut Made,
+    limits: &Limits,
+) -> Result<DryRun, DryRunError> {
     let mut state = state.clone();
     let old_job = state.job(&job.namespace, &job.id).cloned();
     let job = stored_form(old_job.as_deref(), job, now);
@@ -77,7 +91,7 @@ pub(super) fn dry_run_with(state: &State, job: &Job, now: i64, made: &mut Made) 
         ..Evaluation::pending(&job, EvalTrigger::JobRegister, now, LOCAL_EVAL_ID.into())
     };
     let state = state.snapshot();
-    let mut out = evaluate(&state, &eval, now, made)?;
+    let mut out = evaluate_until(&state, &eval, now, made, limits)?;
     let (plan, eval) = match (out.plans.pop(), out.updates.pop()) {
         (Some(p), Some(e)) if out.plans.is_empty() && out.updates.is_empty() => (p, e),
         _ => return Err(DryRunError::Unexpected),

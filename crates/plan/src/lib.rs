@@ -15,6 +15,7 @@
 //! - [`mod@review`]: outcomes of plans as records, and whether a reviewed outcome is still the outcome.
 //! - [`mod@tally`]: the effects of a plan in numbers.
 //! - [`mod@remarks`]: settings of a valid job that have no effect.
+//! - [`suggest`]: the smallest changes with which a job that does not fit is placed.
 //! - [`settings`]: the scheduler configuration by name.
 //! - [`mod@evaluate`]: one evaluation without a server. [`mod@apply`]: applies a plan. `threads`: work on many items in
 //!   several threads.
@@ -39,6 +40,7 @@ pub mod remarks;
 pub mod review;
 pub mod settings;
 pub mod stop;
+pub mod suggest;
 pub mod survival;
 pub mod tally;
 mod threads;

@@ -3,9 +3,10 @@
 use serde_json::{Value, json};
 
 use super::assume::Assumed;
-use crate::context::Context;
+use crate::context::{Context, Environment};
 use crate::diagnostics::Refused;
 use crate::error::{CommandError, CommandResult};
+use crate::job_file::JobFile;
 use crate::plan_file::Reviewed;
 use crate::render;
 use crate::render::html::heat::Heat;
@@ -15,6 +16,7 @@ use encamp_model::JobPlanResponse;
 use encamp_plan::DryRun;
 use encamp_plan::explain::{self, GroupExplanation, NodeStory};
 use encamp_plan::fit::Fit;
+use encamp_plan::suggest::Suggestions;
 use encamp_plan::what_if::Outcome;
 use encamp_plan::what_if::find::matching;
 use encamp_server::rollout_preview::Rollout;
@@ -38,6 +40,8 @@ pub(super) struct Planned {
     /// The differences to the servers' plan.
     pub disagreements: Vec<String>,
     pub explanation: Explanation,
+    /// Edits with which everything is placed, if they were looked for.
+    pub suggestions: Option<Suggestions>,
     /// The predicted rollout, if it was asked for.
     pub rollout: Option<Rollout>,
     /// How well the job fits, if clusters are compared.
@@ -143,11 +147,15 @@ pub(super) fn beside_changes(mut plan: Value, changed: Option<&Outcome>) -> Comm
 
 impl Planned {
     /// The plan as JSON: the response, and the members that flags add.
-    pub(super) fn value(&self) -> CommandResult<Value> {
+    pub(super) fn value(&self, file: &JobFile, env: &Environment) -> CommandResult<Value> {
         let plan = render::json::plan_response(&self.response).map_err(CommandError::new)?;
         let mut value = self.assumed.beside(self.explanation.beside(beside_changes(plan, self.changed.as_ref())?));
         if let (Value::Object(members), Some(rollout)) = (&mut value, &self.rollout) {
             members.insert("Rollout".into(), render::rollout::value(rollout).map_err(CommandError::new)?);
+        }
+        if let (Value::Object(members), Some(found)) = (&mut value, &self.suggestions) {
+            let view = render::suggest::View { found, place: &|edit| file.place_of(edit), zone: &env.zone() };
+            members.insert("Suggestions".into(), render::suggest::value(&view));
         }
         Ok(value)
     }

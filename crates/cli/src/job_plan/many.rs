@@ -92,6 +92,9 @@ impl JobPlan {
         if self.rollout {
             return context.failure("-rollout predicts the rollout of one job file at a time");
         }
+        if self.suggest.any() {
+            return context.failure("-suggest is about one job file at a time");
+        }
         let entries = match self.entries(context) {
             Ok(entries) => entries,
             Err(code) => return code,

@@ -1,7 +1,8 @@
 //! `job plan`: a dry run of a job registration (`docs/spec/cli.md §7`).
 //!
 //! [`planning`]: making the plan of one job. [`answer`]: the result. [`output`]: printing it. [`many`]: several job files.
-//! [`clusters`]: several clusters. [`gate`]: conditions of pipelines. [`assume`]: namespaces and pools that are assumed to exist.
+//! [`clusters`]: several clusters. [`suggesting`]: edits with which the job is placed. [`gate`]: conditions of pipelines.
+//! [`assume`]: namespaces and pools that are assumed to exist.
 
 mod answer;
 mod assume;
@@ -10,12 +11,15 @@ mod gate;
 mod many;
 mod output;
 mod planning;
+mod suggesting;
 
 use answer::Planned;
 use assume::AssumeFlags;
 use clusters::ClustersFlags;
 use gate::GateFlags;
 use output::{PlannedFile, report_failures};
+use suggesting::SuggestFlags;
+pub(crate) use suggesting::suggestions;
 
 use crate::changes::ChangeFlags;
 use crate::cluster::TimeFlags;
@@ -90,6 +94,8 @@ pub struct JobPlan {
     #[command(flatten)]
     pub(crate) assume: AssumeFlags,
     #[command(flatten)]
+    pub(crate) suggest: SuggestFlags,
+    #[command(flatten)]
     pub(crate) gate: GateFlags,
     #[command(flatten)]
     pub(crate) report: ReportFlags,
@@ -122,6 +128,7 @@ impl JobPlan {
             json_output: false,
             markdown: false,
             assume: AssumeFlags::default(),
+            suggest: SuggestFlags::default(),
             gate: GateFlags::default(),
             report: ReportFlags::default(),
             out: OutFlags::default(),
@@ -219,6 +226,10 @@ impl JobPlan {
             Ok((planned, file)) => PlannedFile { path, file, planned },
             Err(e) => return context.refuse(e, self.job.diagnostics),
         };
+        if let (Some(number), Some(found)) = (self.suggest.apply_suggestion, &plan.planned.suggestions) {
+            let code = self.apply(number, &plan.file, found, context);
+            return context.end(code);
+        }
         self.warn(&plan.planned, context);
         context.attempt(|context| self.answer(&plan, context))
     }
@@ -230,9 +241,13 @@ impl JobPlan {
         }
         context.remark(&planned.remarks, self.job.diagnostics);
         if let Some(changed) = &planned.changed {
-            let for_programs = self.json_output || self.markdown || self.template.is_some();
-            what_if::print_short(context.ui, changed, for_programs);
+            what_if::print_short(context.ui, changed, self.is_for_programs());
         }
+    }
+
+    /// Whether the plan is printed in a format for programs or comments.
+    fn is_for_programs(&self) -> bool {
+        self.json_output || self.markdown || self.template.is_some()
     }
 
     /// Writes the requested files and prints the plan. Returns the exit code.
@@ -240,7 +255,7 @@ impl JobPlan {
         let written = self.write_file(plan, context.env)?;
         let failures = self.gate.apply(&[self.gated(plan, context.env)], context.env)?;
         self.report.write(|| self.report(plan, &failures, context.env), context.env)?;
-        match self.document(plan) {
+        match self.document(plan, context.env) {
             Some(document) => {
                 plan.planned.report_disagreements(context);
                 report_failures(&failures, context);
@@ -271,6 +286,12 @@ impl JobPlan {
             Some("-rollout requires a local plan: it cannot be combined with -remote")
         } else if self.remote && self.report.wanted() {
             Some("-html requires a local plan: it cannot be combined with -remote")
+        } else if self.remote && self.suggest.any() {
+            Some("-suggest requires a local plan: it cannot be combined with -remote")
+        } else if self.markdown && self.suggest.any() {
+            Some("-suggest cannot be combined with -markdown")
+        } else if self.suggest.apply_suggestion.is_some() && matches!(self.args.as_slice(), [path] if path == "-") {
+            Some("-apply-suggestion writes to the job file: it cannot be standard input")
         } else if self.markdown && self.rollout {
             Some("-rollout cannot be combined with -markdown")
         } else if (!self.changes.is_empty() || self.assume.any()) && (self.remote || self.check_remote) {

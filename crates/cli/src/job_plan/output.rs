@@ -65,8 +65,8 @@ impl JobPlan {
     }
 
     /// The plan in a format for programs or comments, if one is requested.
-    pub(super) fn document(&self, plan: &PlannedFile<'_>) -> Option<CommandResult<String>> {
-        let value = || plan.planned.value();
+    pub(super) fn document(&self, plan: &PlannedFile<'_>, env: &Environment) -> Option<CommandResult<String>> {
+        let value = || plan.planned.value(&plan.file, env);
         if let Some(template) = &self.template {
             let text = value().and_then(|value| {
                 template::render(template, &value, "*api.JobPlanResponse").map_err(CommandError::new)
@@ -107,6 +107,9 @@ impl JobPlan {
         }
         if let Some(rollout) = &planned.rollout {
             context.ui.output_markup(&format!("\n{}", render_rollout::markup(rollout, self.verbose)));
+        }
+        if let Some(found) = &planned.suggestions {
+            self.print_suggestions(&plan.file, found, context);
         }
         if let Some(line) = written {
             context.ui.output(&format!("\n{line}"));

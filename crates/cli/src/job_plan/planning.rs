@@ -50,7 +50,7 @@ impl JobPlan {
         }
         let id = file.job.id.clone().unwrap_or_default();
         let namespace = self.general.namespace_of(&file.job, env);
-        let only_job = self.changes.is_empty() && !self.rollout;
+        let only_job = self.changes.is_empty() && !self.rollout && !self.suggest.any();
         let detail = if only_job { Detail::Jobs(vec![(namespace.to_string(), id)]) } else { Detail::Everything };
         let cluster = cluster.load(&self.general.for_job(&file.job), detail, env)?.as_of(&self.time)?;
         let taken_at = cluster.taken_at(env);
@@ -77,6 +77,7 @@ impl JobPlan {
             false => None,
         };
         let fit = self.cluster.are_several().then(|| fit(&planned.run, now));
+        let suggestions = self.suggested((file, &planned.response), state, &server, now, env);
         let heat = self.report.wanted().then(|| {
             let after = apply(&planned.run.state, &planned.run.accepted(), now);
             Heat::new(&before, &after)
@@ -95,6 +96,7 @@ impl JobPlan {
             notes,
             disagreements,
             explanation,
+            suggestions,
             rollout,
             fit,
             heat,
