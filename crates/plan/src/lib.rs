@@ -10,6 +10,7 @@
 //! - [`mod@capacity`]: how many more copies of a group fit. [`mod@survival`]: how many after the worst loss; `demand`:
 //!   an upper bound of what jobs place after a loss. [`stop`]: ends a search early.
 //! - [`mod@drain_plan`]: batches in which several nodes can be drained.
+//! - [`rebalance`]: moves that empty nodes, make room for a job, restore spread or even out utilisation.
 //! - [`mod@review`]: outcomes of plans as records, and whether a reviewed outcome is still the outcome.
 //! - [`mod@tally`]: the effects of a plan in numbers.
 //! - [`mod@remarks`]: settings of a valid job that have no effect.
@@ -31,6 +32,7 @@ pub mod evaluate;
 pub mod explain;
 pub mod job;
 pub mod past;
+pub mod rebalance;
 pub mod remarks;
 pub mod review;
 pub mod settings;
