@@ -54,6 +54,8 @@ pub struct Limits {
     /// Each step leaves the cluster so that after the loss of any node (or datacenter) during the step as many
     /// allocations can be placed again as before the step.
     pub survive: Option<Loss>,
+    /// Nodes that were emptied on purpose stay ineligible after the last step.
+    pub leave_ineligible: bool,
 }
 
 /// One question.

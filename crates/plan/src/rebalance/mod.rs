@@ -6,9 +6,25 @@
 //! the full scheduler on the state that the steps before it leave.
 //!
 //! - [`goal`]: what is wanted, and what may be moved. [`steps`]: the plan that is found, as data that a file can hold.
+//!   [`error`]: why there is none.
+//! - [`search`]: from a question to a plan. `movable`: what may be moved. `board`: allocations and nodes in numbers, on
+//!   which moves are tried. `exact`: the fewest moves, on small boards. `arrange`: steps that lead to the moves, whatever
+//!   order servers look at nodes in. [`mod@follow`]: one step with the full scheduler. `figures`: before and after.
+//! - `free`, `fit`, `spread`, `even`: the goals.
 
+mod arrange;
+mod board;
+pub mod error;
+mod figures;
+pub mod follow;
+mod free;
 pub mod goal;
+mod movable;
+pub mod search;
 pub mod steps;
 
+pub use error::{Drift, RebalanceError};
+pub use follow::{Followed, Order, follow, follow_in};
 pub use goal::{Goal, Limits, Nodes, Request};
+pub use search::rebalance;
 pub use steps::{Action, AllocRef, Figures, Move, NodeRef, RebalancePlan, Step, Utilisation};

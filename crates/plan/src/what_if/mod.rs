@@ -22,10 +22,10 @@ mod tests;
 pub mod timeline;
 pub(super) mod waiting;
 
-pub(super) use cascade::{Known, Quiet};
+pub(crate) use cascade::{Cascade, Known, Quiet};
 pub use change::{Change, ChangeError, ChangeProblem};
-pub(super) use edit::JobKey;
 pub use edit::copy_of;
+pub(crate) use edit::{Edited, JobKey, Trigger};
 pub use outcome::{Cause, Displaced, Fate, Outcome, Owner, Placed, Unplaced};
 pub use timeline::Timeline;
 pub use waiting::missing;
@@ -33,7 +33,6 @@ pub use waiting::missing;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use cascade::Cascade;
 use change::Nodes;
 use encamp_model::Node;
 use encamp_state::{Id, State};
