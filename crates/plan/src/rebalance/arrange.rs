@@ -41,6 +41,8 @@ pub(super) struct Course {
     pub hops: Vec<Hop>,
     /// Spots that nothing may be placed on until the last step.
     pub closed: Vec<usize>,
+    /// Spots that are empty in the end and were to become so.
+    pub emptied: Vec<usize>,
     /// All that matters is that allocations leave closed spots: they may go wherever there is room.
     pub anywhere: bool,
 }
@@ -65,8 +67,6 @@ pub(super) struct Arranger<'a> {
     pub board: &'a mut Board,
     /// Nodes that were emptied stay ineligible.
     pub leave_ineligible: bool,
-    /// Spots that are to stay empty for good, among the closed ones.
-    pub emptied: &'a BTreeSet<usize>,
     /// Unix nanoseconds.
     pub now: i64,
 }
@@ -284,11 +284,15 @@ impl Arranger<'_> {
 
     /// Marks eligible what is still marked, in the last step.
     fn finish(&self, course: &Course, work: &mut Work) {
-        let stays = |s: &usize| self.leave_ineligible && self.emptied.contains(s);
+        let stays = |s: &usize| self.leave_ineligible && course.emptied.contains(s);
         let back: Vec<usize> = work.marked.iter().copied().filter(|s| !stays(s)).collect();
-        if work.steps.is_empty() && self.leave_ineligible && !course.closed.is_empty() {
-            let actions = self.marks(course.closed.iter().copied(), work);
-            work.steps.push(Step { actions, moves: Vec::new(), at_least: 0 });
+        if self.leave_ineligible {
+            let actions = self.marks(course.emptied.iter().copied(), work);
+            match work.steps.last_mut() {
+                Some(last) => last.actions.extend(actions),
+                None if actions.is_empty() => {}
+                None => work.steps.push(Step { actions, moves: Vec::new(), at_least: 0 }),
+            }
         }
         if let Some(last) = work.steps.last_mut() {
             let eligible = back.into_iter().map(|s| Action::MarkEligible { node: self.board.spots[s].named() });

@@ -327,6 +327,26 @@ impl Board {
         }
     }
 
+    /// Something that may not be moved has left a spot.
+    pub(super) fn leaves(&mut self, spot: usize, usage: [i64; 3]) {
+        let spot = &mut self.spots[spot];
+        (0..3).for_each(|n| spot.free[n] = spot.free[n].saturating_add(usage[n]));
+        spot.slots = spot.slots.saturating_add(1);
+    }
+
+    /// Leaves the allocations of a job (namespace, ID) where they are.
+    pub(super) fn keep_job(&mut self, (namespace, id): &(String, String)) {
+        let own = |i: &usize| {
+            let a = &self.items[*i].entry.alloc;
+            a.namespace == *namespace && a.job_id == *id
+        };
+        let items: Vec<usize> = (0..self.items.len()).filter(own).collect();
+        for item in items {
+            self.spots[self.at[item]].items.remove(&item);
+            self.refuse_everywhere(item);
+        }
+    }
+
     /// Leaves an allocation where it is from now on.
     pub(super) fn refuse_everywhere(&mut self, item: usize) {
         self.refused.extend((0..self.spots.len()).map(|to| (item, to)));
@@ -430,6 +450,11 @@ impl Kind {
             suits: RefCell::new(None),
             group,
         }
+    }
+
+    /// Whether an allocation holds no more than the static ports that a new one would hold.
+    pub(super) fn ports_alike(&self, entry: &AllocEntry) -> bool {
+        entry.usage.ports.iter().filter(|p| self.ports.contains(&p.value)).count() == self.ports.len()
     }
 
     /// Whether what one of its allocations takes from others is no more than room on the node it is placed on.

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::arrange::{Course, Hop};
 use super::board::Board;
 use super::error::RebalanceError;
+use super::exact::{Objective, fewest, is_small};
 use super::goal::Nodes;
 use super::search::Found;
 use crate::stop::Stop;
@@ -74,17 +75,48 @@ fn named(state: &State, board: &Board, ids: &[String]) -> Result<Wanted, Rebalan
     Ok(Wanted { spots, count, in_order: true, held })
 }
 
-/// The fewest moves that can empty so many nodes.
-pub(super) fn at_least(board: &Board, wanted: &Wanted) -> usize {
-    let mut needs: Vec<usize> = wanted.spots.iter().map(|s| board.spots[*s].items.len()).collect();
-    if !wanted.in_order {
-        needs.sort_unstable();
+impl Objective for Wanted {
+    /// The allocations on the nodes that have the fewest.
+    fn left(&self, board: &Board) -> usize {
+        let mut needs: Vec<usize> = self.spots.iter().map(|s| board.spots[*s].items.len()).collect();
+        if !self.in_order {
+            needs.sort_unstable();
+        }
+        needs.into_iter().take(self.count).sum()
     }
-    needs.into_iter().take(wanted.count).sum()
+}
+
+/// Looks for the fewest moves that empty so many nodes; of more than a few nodes, for few moves.
+pub(super) fn search(board: &mut Board, wanted: &Wanted, most: usize, stop: &Stop) -> Found {
+    let mut at_least = wanted.left(board);
+    if wanted.held.is_empty() && wanted.spots.len() >= wanted.count && is_small(board) {
+        let fewest = fewest(board, wanted, most, stop);
+        at_least = at_least.max(fewest.at_least);
+        if let Some(hops) = fewest.hops {
+            return Found { course: course(board, wanted, hops), reached: true, at_least, ..Found::default() };
+        }
+    }
+    let found = greedy(board, wanted, most, stop);
+    Found { at_least, ..found }
+}
+
+/// The nodes that the moves leave empty are closed from the beginning, unless something is moved there in between.
+fn course(board: &mut Board, wanted: &Wanted, hops: Vec<Hop>) -> Course {
+    let moves = board.moves();
+    let sources: BTreeSet<usize> = hops.iter().map(|h| board.at[h.item]).collect();
+    hops.iter().for_each(|h| board.go(h.item, h.to));
+    let mut spots = wanted.spots.clone();
+    if !wanted.in_order {
+        spots.sort_by_key(|s| (board.spots[*s].items.len(), !sources.contains(s)));
+    }
+    board.rewind(moves);
+    let emptied: Vec<usize> = spots.into_iter().take(wanted.count).collect();
+    let closed = emptied.iter().copied().filter(|s| hops.iter().all(|h| h.to != *s)).collect();
+    Course { hops, closed, emptied, anywhere: true }
 }
 
 /// Empties node after node, each with the room that is left on nodes that stay.
-pub(super) fn greedy(board: &mut Board, wanted: &Wanted, most: usize, stop: &Stop) -> Found {
+fn greedy(board: &mut Board, wanted: &Wanted, most: usize, stop: &Stop) -> Found {
     let mut found = Found { course: Course { anywhere: true, ..Course::default() }, ..Found::default() };
     let moves = board.moves();
     // Nothing is placed on nodes that may still be chosen, as long as there are others.
@@ -117,6 +149,7 @@ pub(super) fn greedy(board: &mut Board, wanted: &Wanted, most: usize, stop: &Sto
         }
     }
     found.course.closed = closed.into_iter().filter(|s| freed.contains(s) || wanted.held.contains(s)).collect();
+    found.course.emptied.clone_from(&freed);
     found.reached = freed.len() >= wanted.count;
     board.rewind(moves);
     found

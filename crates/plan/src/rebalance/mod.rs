@@ -15,7 +15,9 @@
 mod arrange;
 mod board;
 pub mod error;
+mod exact;
 mod figures;
+mod fit;
 pub mod follow;
 mod free;
 pub mod goal;

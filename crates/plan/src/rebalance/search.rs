@@ -8,7 +8,7 @@ use super::error::RebalanceError;
 use super::goal::{Goal, Request};
 use super::movable::{Movable, Stays};
 use super::steps::{NodeRef, RebalancePlan, Step};
-use super::{figures, free};
+use super::{figures, fit, free};
 use crate::stop::Stop;
 use encamp_state::State;
 
@@ -41,6 +41,8 @@ pub(super) struct Scene<'a> {
     pub now: i64,
     /// Spots in the pools and datacenters of the limits.
     pub covers: Vec<bool>,
+    /// What the job that is to fit needs.
+    pub room: Option<fit::Room>,
 }
 
 /// Plans moves at `now` (Unix nanoseconds). `stop` ends the search with the best plan so far.
@@ -55,8 +57,12 @@ pub fn rebalance(before: &State, request: &Request, stop: &Stop, now: i64) -> Re
     }
     let movable = Movable::new(before, &request.limits);
     let covers = before.nodes().map(|e| movable.covers(&e.node)).collect();
-    let board = Board::new(before, movable, now);
-    let mut scene = Scene { before, board, request, stop, now, covers };
+    let mut board = Board::new(before, movable, now);
+    let room = match &request.goal {
+        Goal::Fit(job) => Some(fit::Room::new(before, &mut board, job, now)?),
+        Goal::Free(_) | Goal::Spread | Goal::Even => None,
+    };
+    let mut scene = Scene { before, board, request, stop, now, covers, room };
     let mut best = Found::default();
     let mut arranged = Arranged { steps: Vec::new(), ends: vec![before.clone()] };
     let mut refused = false;
@@ -64,14 +70,8 @@ pub fn rebalance(before: &State, request: &Request, stop: &Stop, now: i64) -> Re
         let mut found = scene.search()?;
         // Once a move was refused that the numbers allow, the numbers prove nothing.
         found.at_least = if refused { best.at_least } else { found.at_least };
-        let emptied = scene.emptied(&found.course);
-        let mut arranger = Arranger {
-            before,
-            board: &mut scene.board,
-            leave_ineligible: request.limits.leave_ineligible,
-            emptied: &emptied,
-            now,
-        };
+        let mut arranger =
+            Arranger { before, board: &mut scene.board, leave_ineligible: request.limits.leave_ineligible, now };
         let result = arranger.arrange(&found.course);
         best = found;
         match result {
@@ -102,28 +102,23 @@ impl Scene<'_> {
         match &self.request.goal {
             Goal::Free(nodes) => {
                 let wanted = free::wanted(self.before, &self.board, &self.covers, nodes)?;
-                let mut found = free::greedy(&mut self.board, &wanted, most, self.stop);
-                found.at_least = free::at_least(&self.board, &wanted);
+                let mut found = free::search(&mut self.board, &wanted, most, self.stop);
                 if !found.reached {
                     found.missing.extend(self.why_not_free(&wanted, &found));
                 }
                 Ok(found)
             }
-            Goal::Fit(_) | Goal::Spread | Goal::Even => Ok(Found::default()),
-        }
-    }
-
-    /// The spots that a course leaves empty.
-    fn emptied(&self, course: &Course) -> BTreeSet<usize> {
-        match self.request.goal {
-            Goal::Free(_) => course.closed.iter().copied().collect(),
-            Goal::Fit(_) | Goal::Spread | Goal::Even => BTreeSet::new(),
+            Goal::Fit(_) => {
+                let Some(room) = &self.room else { return Ok(Found::default()) };
+                Ok(fit::search(&mut self.board, room, most, self.stop))
+            }
+            Goal::Spread | Goal::Even => Ok(Found::default()),
         }
     }
 
     fn why_not_free(&self, wanted: &free::Wanted, found: &Found) -> Vec<String> {
         let mut out = Vec::new();
-        let freed = found.course.closed.len();
+        let freed = found.course.emptied.len();
         if wanted.held.is_empty() && wanted.spots.len() < wanted.count {
             let n = wanted.spots.len();
             out.push(format!("Only {n} of {} nodes can be emptied", wanted.count));
@@ -160,14 +155,24 @@ impl Scene<'_> {
         let freed = self.freed(&ends);
         let mut reached = found.reached;
         if let Goal::Free(_) = self.request.goal {
-            let emptied = found.course.closed.len();
-            let still = found.course.closed.iter().filter(|s| ends.iter().all(|e| self.is_empty(**s, e))).count();
+            let emptied = found.course.emptied.len();
+            let still = found.course.emptied.iter().filter(|s| ends.iter().all(|e| self.is_empty(**s, e))).count();
             if still < emptied {
                 reached = false;
                 missing.push(format!(
                     "Once they are eligible again, {} of {emptied} emptied nodes take allocations that wait for capacity",
                     emptied - still
                 ));
+            }
+        }
+        if let Goal::Fit(job) = &self.request.goal {
+            for end in &ends {
+                let unplaced = fit::unplaced(end, job, self.now)?;
+                let n: i64 = unplaced.values().sum();
+                if n > 0 && reached {
+                    reached = false;
+                    missing.push(format!("{n} allocations of job {} are still unplaced", job.id));
+                }
             }
         }
         Ok(RebalancePlan {
