@@ -8,13 +8,18 @@ use super::board::Board;
 use crate::stop::Stop;
 
 /// Moves that are looked at, at most.
-const MOST_WORK: usize = 6_000_000;
+const MOST_WORK: usize = 2_000_000;
+/// What it counts to look at a position.
+const POSITION: usize = 30;
 /// Boards with more pairs of an allocation and a node are not searched.
 const MOST_PAIRS: usize = 3_000;
 
+/// More moves than any plan has: no moves lead there.
+pub(super) const IMPOSSIBLE: usize = usize::MAX / 4;
+
 /// A goal on the board.
 pub(super) trait Objective {
-    /// No fewer moves lead to the goal from here; 0: it is reached.
+    /// No fewer moves lead to the goal from here; 0: it is reached; [`IMPOSSIBLE`]: none do.
     fn left(&self, board: &Board) -> usize;
 }
 
@@ -41,6 +46,9 @@ pub(super) fn fewest(board: &mut Board, goal: &dyn Objective, most: usize, stop:
     let mut search =
         Search { goal, stop, work: 0, cut: false, next: None, known: HashMap::new(), hops: Vec::new(), classes };
     let mut budget = first;
+    if first >= IMPOSSIBLE {
+        return Fewest { hops: None, at_least: 0, impossible: true };
+    }
     loop {
         if budget > most {
             return Fewest { hops: None, at_least: budget, impossible: true };
@@ -89,9 +97,13 @@ impl Search<'_> {
     /// Whether the goal is reached with so many moves. `last`: the allocation that was moved last; moving it once more
     /// is no better than moving it there at once.
     fn reach(&mut self, board: &mut Board, budget: usize, last: Option<usize>) -> bool {
+        self.work += POSITION;
         let left = self.goal.left(board);
         if left == 0 {
             return true;
+        }
+        if left >= IMPOSSIBLE {
+            return false;
         }
         if left > budget {
             let needed = self.hops.len() + left;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::arrange::{Course, Hop};
 use super::board::Board;
 use super::error::RebalanceError;
-use super::exact::{Objective, fewest, is_small};
+use super::exact::{IMPOSSIBLE, Objective, fewest, is_small};
 use super::free::best_fit;
 use super::search::Found;
 use crate::dry_run::dry_run;
@@ -146,7 +146,7 @@ impl Room {
                 fewest[more] = with.chain(fewest[more]).min();
             }
         }
-        fewest[deficit].unwrap_or(UNREACHABLE)
+        fewest[deficit].unwrap_or(IMPOSSIBLE)
     }
 
     /// Whether all copies of all groups fit together.
@@ -168,9 +168,6 @@ impl Room {
         })
     }
 }
-
-/// More moves than any plan has.
-const UNREACHABLE: usize = usize::MAX / 4;
 
 impl Objective for Room {
     fn left(&self, board: &Board) -> usize {
@@ -262,13 +259,19 @@ pub(super) fn search(board: &mut Board, room: &Room, most: usize, stop: &Stop) -
     let mut at_least = room.left(board);
     if is_small(board) {
         let fewest = fewest(board, room, most, stop);
-        at_least = at_least.max(fewest.at_least);
+        // Whether several groups fit together is not decided exactly.
+        if board.exact && room.needs.len() < 2 {
+            at_least = at_least.max(fewest.at_least);
+        }
         if let Some(hops) = fewest.hops {
             let course = Course { hops, ..Course::default() };
             return Found { course, reached: true, at_least, ..Found::default() };
         }
+        if fewest.impossible && most == usize::MAX {
+            at_least = IMPOSSIBLE;
+        }
     }
-    if at_least >= UNREACHABLE {
+    if at_least >= IMPOSSIBLE {
         let missing = vec!["No node has enough capacity, whatever is moved away".to_string()];
         return Found { missing, at_least: 0, ..Found::default() };
     }

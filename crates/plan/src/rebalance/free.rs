@@ -91,7 +91,9 @@ pub(super) fn search(board: &mut Board, wanted: &Wanted, most: usize, stop: &Sto
     let mut at_least = wanted.left(board);
     if wanted.held.is_empty() && wanted.spots.len() >= wanted.count && is_small(board) {
         let fewest = fewest(board, wanted, most, stop);
-        at_least = at_least.max(fewest.at_least);
+        if board.exact {
+            at_least = at_least.max(fewest.at_least);
+        }
         if let Some(hops) = fewest.hops {
             return Found { course: course(board, wanted, hops), reached: true, at_least, ..Found::default() };
         }

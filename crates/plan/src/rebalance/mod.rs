@@ -15,6 +15,7 @@
 mod arrange;
 mod board;
 pub mod error;
+mod even;
 mod exact;
 mod figures;
 mod fit;
@@ -23,6 +24,7 @@ mod free;
 pub mod goal;
 mod movable;
 pub mod search;
+mod spread;
 pub mod steps;
 
 pub use error::{Drift, RebalanceError};

@@ -8,7 +8,7 @@ use super::error::RebalanceError;
 use super::goal::{Goal, Request};
 use super::movable::{Movable, Stays};
 use super::steps::{NodeRef, RebalancePlan, Step};
-use super::{figures, fit, free};
+use super::{even, figures, fit, free, spread};
 use crate::stop::Stop;
 use encamp_state::State;
 
@@ -112,7 +112,11 @@ impl Scene<'_> {
                 let Some(room) = &self.room else { return Ok(Found::default()) };
                 Ok(fit::search(&mut self.board, room, most, self.stop))
             }
-            Goal::Spread | Goal::Even => Ok(Found::default()),
+            Goal::Spread => {
+                let mut aims = spread::Aims::new(&self.board);
+                Ok(spread::search(&mut self.board, &mut aims, most, self.stop))
+            }
+            Goal::Even => Ok(even::search(&mut self.board, most, self.stop)),
         }
     }
 
