@@ -9,10 +9,13 @@ use std::sync::Arc;
 
 use super::board::Board;
 use super::follow::{Order, follow_in};
+use super::goal::Limits;
 use super::steps::{Action, AllocRef, Move, NodeRef, Step};
+use crate::drain_plan::worst_loss;
+use crate::stop::Stop;
 use encamp_model::*;
-use encamp_scheduler::candidates::ready_nodes;
-use encamp_scheduler::explain::{Moment, Question, Verdict};
+use encamp_scheduler::candidates::covers;
+use encamp_scheduler::explain::{Moment, NodeVerdict, Question, Verdict};
 use encamp_scheduler::stack::{CompiledGroup, Judgement};
 use encamp_state::{AllocEntry, State};
 
@@ -22,6 +25,10 @@ pub(super) const MOST_MARKS: usize = 50;
 const MOST_AT_ONCE: usize = 20;
 /// Orders in which the finished plan is followed.
 const ORDERS: u16 = 3;
+/// Scores that differ by less are the same.
+const SAME: f64 = 1e-9;
+/// What is less likely than that does not happen.
+const UNLIKELY: f64 = 1e-9;
 /// The number of nodes that searches look at for jobs with affinities or spreads, unless it is configured.
 const USUAL_LIMIT: usize = 100;
 
@@ -59,14 +66,42 @@ pub(super) struct Arranged {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Refused(pub Hop);
 
+/// Which nodes serve as well as the one that a move is to.
+pub(super) trait Alike {
+    /// Whether the rest of the plan leads to the goal if the allocation is placed on this spot instead. The board is as
+    /// it is before the move, and is left so.
+    fn alike(&self, board: &mut Board, hop: Hop, to: usize) -> bool;
+}
+
+/// Only the node itself.
+pub(super) struct OnlyThere;
+
+impl Alike for OnlyThere {
+    fn alike(&self, _: &mut Board, hop: Hop, to: usize) -> bool {
+        hop.to == to
+    }
+}
+
+/// What a step needs so that its replacement is placed where it should.
+struct Pins {
+    /// Spots to mark.
+    marks: Vec<usize>,
+    /// The replacement can only be placed on the one node.
+    only_there: bool,
+}
+
 /// What steps are made with.
 pub(super) struct Arranger<'a> {
     /// The cluster before the first step.
     pub before: &'a State,
     /// The same in numbers, nothing moved. It is left as it was.
     pub board: &'a mut Board,
-    /// Nodes that were emptied stay ineligible.
-    pub leave_ineligible: bool,
+    /// Nodes that serve as well.
+    pub alike: &'a dyn Alike,
+    /// What may be moved.
+    pub limits: &'a Limits,
+    /// Ends searches for the worst loss.
+    pub stop: &'a Stop,
     /// Unix nanoseconds.
     pub now: i64,
 }
@@ -77,6 +112,8 @@ struct Work {
     state: State,
     /// Nodes that the plan has marked ineligible.
     marked: BTreeSet<usize>,
+    /// Allocations that the worst loss leaves unplaced now, if steps are to leave no more.
+    unplaced: Option<usize>,
 }
 
 impl Arranger<'_> {
@@ -114,7 +151,8 @@ impl Arranger<'_> {
 
     fn steps(&mut self, course: &Course) -> Result<Vec<Step>, Refused> {
         let closed: BTreeSet<usize> = course.closed.iter().copied().collect();
-        let mut work = Work { steps: Vec::new(), state: self.before.clone(), marked: BTreeSet::new() };
+        let unplaced = self.worst(self.before, Worst::Known);
+        let mut work = Work { steps: Vec::new(), state: self.before.clone(), marked: BTreeSet::new(), unplaced };
         let mut hops = course.hops.clone();
         let single = {
             let mut seen = BTreeSet::new();
@@ -131,8 +169,8 @@ impl Arranger<'_> {
                 break;
             }
             let hop = hops[next];
-            self.one(hop, &closed, &mut work)?;
-            self.board.go(hop.item, hop.to);
+            let to = self.one(hop, &closed, &mut work)?;
+            self.board.go(hop.item, to);
             next += 1;
         }
         self.finish(course, &mut work);
@@ -198,18 +236,18 @@ impl Arranger<'_> {
         Ok(())
     }
 
-    /// A step that moves one allocation to one node.
-    fn one(&mut self, hop: Hop, closed: &BTreeSet<usize>, work: &mut Work) -> Result<(), Refused> {
+    /// A step that moves one allocation to one node, or to one that serves as well; the spot it is placed on.
+    fn one(&mut self, hop: Hop, closed: &BTreeSet<usize>, work: &mut Work) -> Result<usize, Refused> {
         let from = self.board.at[hop.item];
         let mut actions = self.marks(closed.iter().copied().chain([from]), work);
         let allocation = self.board.named(hop.item);
         let entry = super::follow::find(&work.state, &allocation).ok_or(Refused(hop))?;
-        let mut pinning: Vec<usize> = self.rivals(&entry, hop, work).ok_or(Refused(hop))?;
-        pinning.retain(|s| !work.marked.contains(s));
-        actions.extend(self.marks(pinning.iter().copied(), work));
+        let Pins { marks, only_there } = self.pins(&entry, hop, work).ok_or(Refused(hop))?;
+        let marks: Vec<usize> = marks.into_iter().filter(|s| !work.marked.contains(s)).collect();
+        actions.extend(self.marks(marks.iter().copied(), work));
         actions.push(Action::StopAllocation { allocation: allocation.clone() });
         actions.push(Action::AwaitHealthy);
-        let release = pinning.into_iter().chain([from]).filter(|s| !closed.contains(s));
+        let release = marks.into_iter().chain([from]).filter(|s| !closed.contains(s));
         for spot in release.collect::<BTreeSet<_>>() {
             if work.marked.remove(&spot) {
                 actions.push(Action::MarkEligible { node: self.board.spots[spot].named() });
@@ -220,10 +258,13 @@ impl Arranger<'_> {
             allocation,
             job_type: kind.group.job.r#type.clone(),
             to: self.board.spots[hop.to].named(),
-            only_there: true,
+            only_there,
         };
         let at_least = kind.group.healthy_after;
-        self.take(Step { actions, moves: vec![promised], at_least }, hop, work)
+        self.take(Step { actions, moves: vec![promised], at_least }, hop, work)?;
+        let landed = work.steps.last().and_then(|s| s.moves.first()).map(|m| m.to.id.clone()).unwrap_or_default();
+        let to = (0..self.board.spots.len()).find(|s| self.board.spots[*s].node.node.id == landed);
+        to.filter(|to| only_there || self.alike.alike(self.board, hop, *to)).ok_or(Refused(hop))
     }
 
     /// Marks spots that are not marked yet and take allocations.
@@ -235,7 +276,7 @@ impl Arranger<'_> {
     /// Follows a step, notes where its replacements run, and goes on from there.
     fn take(&self, mut step: Step, hop: Hop, work: &mut Work) -> Result<(), Refused> {
         let followed = follow_in(&work.state, &step, Order::default(), self.now).map_err(|_| Refused(hop))?;
-        if !followed.keeps(&step) {
+        if !followed.keeps(&step) || !self.survives(&step, work) {
             return Err(Refused(hop));
         }
         step.moves = followed.moves;
@@ -244,49 +285,90 @@ impl Arranger<'_> {
         Ok(())
     }
 
-    /// The nodes that have to be ineligible so that the scheduler places a replacement on one; `None` if they are too
-    /// many, or the node can't take it.
-    fn rivals(&self, entry: &Arc<AllocEntry>, hop: Hop, work: &Work) -> Option<Vec<usize>> {
+    /// What has to be ineligible so that the scheduler places a replacement on one node, or on one that serves as well;
+    /// `None` if that is too much, or the node can't take it.
+    fn pins(&mut self, entry: &Arc<AllocEntry>, hop: Hop, work: &Work) -> Option<Pins> {
         let kind = self.board.kind(hop.item);
-        let (job, group) = (&kind.group.job, &kind.group.group);
-        let snapshot = work.state.snapshot();
+        let (job, group) = (kind.group.job.clone(), kind.group.group.clone());
+        let open = |s: &usize| self.board.spots[*s].open && !work.marked.contains(s);
+        let spots: Vec<usize> = (0..self.board.spots.len()).filter(open).collect();
+        let candidates = spots.iter().filter(|s| covers(&job, &self.board.spots[**s].node.node)).count();
+        let feasible = self.feasible(entry, (&job, &group), &spots, &work.state);
+        let own = feasible.iter().find(|(_, s)| *s == hop.to)?.0;
+        // Nodes where it failed before count less; what that changes is not computed.
+        let clear = entry.alloc.reschedule_tracker.is_none();
+        let limit = |marks: usize| seen(&job, &group, &work.state, candidates.saturating_sub(marks));
+        let one = rivals(&feasible, &|s| s == hop.to, if clear { own } else { f64::NEG_INFINITY }, limit);
+        if one.len() <= MOST_MARKS {
+            return Some(Pins { marks: one, only_there: true });
+        }
+        let good: BTreeSet<usize> =
+            feasible.iter().map(|(_, s)| *s).filter(|s| self.alike.alike(self.board, hop, *s)).collect();
+        let worst = feasible.iter().filter(|(_, s)| good.contains(s)).map(|(score, _)| *score).fold(own, f64::min);
+        let worst = if clear { worst } else { f64::NEG_INFINITY };
+        let several = rivals(&feasible, &|s| good.contains(&s), worst, limit);
+        if several.len() <= MOST_MARKS {
+            return Some(Pins { marks: several, only_there: false });
+        }
+        // Where better nodes are many, a search that looks at many nodes finds one.
+        let better: Vec<usize> =
+            feasible.iter().filter(|(score, s)| !good.contains(s) && *score >= worst - SAME).map(|(_, s)| *s).collect();
+        let rest = feasible.len().saturating_sub(better.len()).max(1);
+        let missed = (1.0 - good.len() as f64 / rest as f64).max(0.0).powf(limit(better.len()) as f64);
+        (better.len() <= MOST_MARKS && missed < UNLIKELY).then_some(Pins { marks: better, only_there: false })
+    }
+
+    /// The spots that can take a replacement, with their scores.
+    fn feasible(
+        &self,
+        entry: &Arc<AllocEntry>,
+        (job, group): (&Arc<Job>, &TaskGroup),
+        spots: &[usize],
+        state: &State,
+    ) -> Vec<(f64, usize)> {
+        let snapshot = state.snapshot();
         let mut plan = Plan::default();
         plan.node_update.insert(entry.alloc.node_id.clone(), vec![entry.alloc.clone()]);
         let eval = Evaluation::default();
         let question = Question { state: &snapshot, eval: &eval, job, plan: &plan, now: self.now };
-        let open = |s: &usize| self.board.spots[*s].open && !work.marked.contains(s);
-        let spots: Vec<usize> = (0..self.board.spots.len()).filter(open).collect();
         let places: BTreeMap<&str, usize> =
             spots.iter().map(|s| (self.board.spots[*s].node.node.id.as_str(), *s)).collect();
         let nodes = spots.iter().filter_map(|s| snapshot.node(&self.board.spots[*s].node.node.id)).cloned();
-        let verdicts = question.survey(group, Moment::BeforePlacements, nodes);
-        let mut feasible: Vec<(f64, usize)> = Vec::new();
-        for v in verdicts {
-            if let (Verdict::Judged(Judgement::Fits { score, .. }), Some(s)) =
-                (v.verdict, places.get(v.node.node.id.as_str()))
-            {
-                feasible.push((score, *s));
-            }
-        }
-        let own = feasible.iter().find(|(_, s)| *s == hop.to)?.0;
-        // Nodes where it failed before count less; what that changes is not computed.
-        let clear = entry.alloc.reschedule_tracker.is_none();
-        let better = |(score, s): &&(f64, usize)| *s != hop.to && !(clear && *score < own - 1e-9);
-        let mut marks: Vec<usize> = feasible.iter().filter(better).map(|(_, s)| *s).collect();
-        let mut worse: Vec<usize> =
-            feasible.iter().map(|(_, s)| *s).filter(|s| *s != hop.to && !marks.contains(s)).collect();
-        let candidates = ready_nodes(&work.state, &job.datacenters, &job.node_pool).slots.len();
-        while worse.len() + 1 > seen(job, group, &work.state, candidates.saturating_sub(marks.len())) {
-            marks.push(worse.pop()?);
-        }
-        (marks.len() <= MOST_MARKS).then_some(marks)
+        let fits = |v: NodeVerdict| match v.verdict {
+            Verdict::Judged(Judgement::Fits { score, .. }) => Some((score, *places.get(v.node.node.id.as_str())?)),
+            Verdict::Judged(_) | Verdict::NoCandidate(_) | Verdict::WithPreemption { .. } => None,
+        };
+        question.survey(group, Moment::BeforePlacements, nodes).into_iter().filter_map(fits).collect()
+    }
+
+    /// Allocations that the worst loss leaves unplaced, if steps are to leave no more than that.
+    fn worst(&self, state: &State, how: Worst) -> Option<usize> {
+        let worst = worst_loss(state, self.limits.survive?, self.now, self.stop).ok()??;
+        Some(match how {
+            Worst::Known => worst.unplaced,
+            Worst::AtMost => worst.at_most,
+        })
+    }
+
+    /// Whether the loss of a node while a step is done leaves no more unplaced than before.
+    fn survives(&self, step: &Step, work: &Work) -> bool {
+        let Some(before) = work.unplaced else { return true };
+        let marks = |a: &&Action| matches!(a, Action::MarkIneligible { .. });
+        let until = |a: &&Action| !matches!(a, Action::MarkEligible { .. });
+        let first: Vec<Action> = step.actions.iter().filter(marks).cloned().collect();
+        let most: Vec<Action> = step.actions.iter().filter(until).cloned().collect();
+        [first, most].into_iter().all(|actions| {
+            let part = Step { actions, moves: Vec::new(), at_least: 0 };
+            let during = follow_in(&work.state, &part, Order::default(), self.now);
+            during.is_ok_and(|f| self.worst(&f.state, Worst::AtMost).is_none_or(|n| n <= before))
+        })
     }
 
     /// Marks eligible what is still marked, in the last step.
     fn finish(&self, course: &Course, work: &mut Work) {
-        let stays = |s: &usize| self.leave_ineligible && course.emptied.contains(s);
+        let stays = |s: &usize| self.limits.leave_ineligible && course.emptied.contains(s);
         let back: Vec<usize> = work.marked.iter().copied().filter(|s| !stays(s)).collect();
-        if self.leave_ineligible {
+        if self.limits.leave_ineligible {
             let actions = self.marks(course.emptied.iter().copied(), work);
             match work.steps.last_mut() {
                 Some(last) => last.actions.extend(actions),
@@ -299,6 +381,33 @@ impl Arranger<'_> {
             last.actions.extend(eligible);
         }
     }
+}
+
+/// Whether a number is what is known, or what is certain.
+#[derive(Debug, Clone, Copy)]
+enum Worst {
+    Known,
+    AtMost,
+}
+
+/// The spots that have to be ineligible so that a search chooses a good one: what scores as well as the worst good one,
+/// and so many of the others that the search looks at a good one in any order.
+fn rivals(
+    feasible: &[(f64, usize)],
+    good: &dyn Fn(usize) -> bool,
+    worst: f64,
+    limit: impl Fn(usize) -> usize,
+) -> Vec<usize> {
+    let others = || feasible.iter().filter(|(_, s)| !good(*s));
+    let mut marks: Vec<usize> = others().filter(|(score, _)| *score >= worst - SAME).map(|(_, s)| *s).collect();
+    let mut worse: Vec<usize> = others().filter(|(score, _)| *score < worst - SAME).map(|(_, s)| *s).collect();
+    while worse.len() >= limit(marks.len()) {
+        match worse.pop() {
+            Some(spot) => marks.push(spot),
+            None => break,
+        }
+    }
+    marks
 }
 
 /// How many feasible nodes a search looks at, of so many candidates (`docs/spec/scheduling.md §4.1`).

@@ -1,8 +1,9 @@
 //! Lowers the highest utilisation of a node.
 
 use std::cmp::Reverse;
+use std::rc::Rc;
 
-use super::arrange::{Course, Hop};
+use super::arrange::{Alike, Course, Hop};
 use super::board::Board;
 use super::exact::{IMPOSSIBLE, Objective, fewest, is_small};
 use super::figures::utilisation;
@@ -14,6 +15,16 @@ const MOST_IMPROVEMENTS: usize = 500;
 
 /// No node is used more than this, in thousandths of its CPU or memory.
 struct Level(i64);
+
+impl Alike for Level {
+    fn alike(&self, board: &mut Board, hop: Hop, to: usize) -> bool {
+        let moves = board.moves();
+        board.go(hop.item, to);
+        let level = level_of(board, to);
+        board.rewind(moves);
+        level <= self.0
+    }
+}
 
 /// The use of a node, in thousandths: the larger one of CPU and memory.
 fn level_of(board: &Board, spot: usize) -> i64 {
@@ -88,6 +99,7 @@ pub(super) fn search(board: &mut Board, most: usize, stop: &Stop) -> Found {
     if level >= first {
         best.course = Course::default();
     }
+    best.alike = Some(Rc::new(Level(level)));
     best.at_least = if level < first { Level(level).left(board) } else { 0 };
     if is_small(board) && board.exact && !best.course.hops.is_empty() {
         best.at_least = best.at_least.max(fewest(board, &Level(level), most, stop).at_least);

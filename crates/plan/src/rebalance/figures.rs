@@ -30,8 +30,8 @@ pub(super) fn utilisation(has: [i64; 2], used: [i64; 2]) -> Utilisation {
     Utilisation { cpu: part(0), memory: part(1) }
 }
 
-/// Counts and sums up.
-pub(super) fn figures(state: &State) -> Figures {
+/// The figures of a cluster.
+pub fn figures(state: &State) -> Figures {
     let ready: Vec<&Arc<NodeEntry>> = state.nodes().filter(|e| e.node.ready()).collect();
     let mut areas: BTreeMap<(&str, &str), (AreaFigures, [i64; 2])> = BTreeMap::new();
     let (mut largest_memory, mut largest_cpu) = (0, 0);

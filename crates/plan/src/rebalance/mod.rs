@@ -28,6 +28,7 @@ mod spread;
 pub mod steps;
 
 pub use error::{Drift, RebalanceError};
+pub use figures::figures;
 pub use follow::{Followed, Order, follow, follow_in};
 pub use goal::{Goal, Limits, Nodes, Request};
 pub use search::rebalance;

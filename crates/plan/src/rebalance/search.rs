@@ -1,8 +1,9 @@
 //! From a question to a plan.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
-use super::arrange::{Arranged, Arranger, Course, Refused};
+use super::arrange::{Alike, Arranged, Arranger, Course, OnlyThere, Refused};
 use super::board::Board;
 use super::error::RebalanceError;
 use super::goal::{Goal, Request};
@@ -16,10 +17,12 @@ use encamp_state::State;
 const MOST_TRIES: usize = 12;
 
 /// Moves that lead to a goal, or towards it.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub(super) struct Found {
     /// The moves.
     pub course: Course,
+    /// Which nodes serve as well as those of the moves, if not these alone.
+    pub alike: Option<Rc<dyn Alike>>,
     /// They reach the goal.
     pub reached: bool,
     /// No plan with fewer moves does.
@@ -65,13 +68,12 @@ pub fn rebalance(before: &State, request: &Request, stop: &Stop, now: i64) -> Re
     let mut scene = Scene { before, board, request, stop, now, covers, room };
     let mut best = Found::default();
     let mut arranged = Arranged { steps: Vec::new(), ends: vec![before.clone()] };
-    let mut refused = false;
     for _ in 0..MOST_TRIES {
-        let mut found = scene.search()?;
-        // Once a move was refused that the numbers allow, the numbers prove nothing.
-        found.at_least = if refused { best.at_least } else { found.at_least };
-        let mut arranger =
-            Arranger { before, board: &mut scene.board, leave_ineligible: request.limits.leave_ineligible, now };
+        let found = scene.search()?;
+        let alike = found.alike.clone();
+        let only_there: &dyn Alike = &OnlyThere;
+        let alike = alike.as_deref().unwrap_or(only_there);
+        let mut arranger = Arranger { before, board: &mut scene.board, alike, limits: &request.limits, stop, now };
         let result = arranger.arrange(&found.course);
         best = found;
         match result {
@@ -80,9 +82,11 @@ pub fn rebalance(before: &State, request: &Request, stop: &Stop, now: i64) -> Re
                 break;
             }
             Err(Refused(hop)) => {
-                refused = true;
+                // From now on the numbers allow less than may be possible: they prove nothing.
+                scene.board.exact = false;
                 best.course = Course::default();
                 best.reached = false;
+                best.missing = vec!["The scheduler does not make the moves that were found".into()];
                 if !scene.board.refused.insert((hop.item, hop.to)) {
                     scene.board.refuse_everywhere(hop.item);
                 }
@@ -113,8 +117,8 @@ impl Scene<'_> {
                 Ok(fit::search(&mut self.board, room, most, self.stop))
             }
             Goal::Spread => {
-                let mut aims = spread::Aims::new(&self.board);
-                Ok(spread::search(&mut self.board, &mut aims, most, self.stop))
+                let aims = spread::Aims::new(&self.board);
+                Ok(spread::search(&mut self.board, aims, most, self.stop))
             }
             Goal::Even => Ok(even::search(&mut self.board, most, self.stop)),
         }
@@ -184,6 +188,7 @@ impl Scene<'_> {
             at_least: found.at_least.min(if reached { moves } else { usize::MAX }),
             reached,
             missing,
+            chosen: self.chosen(&found.course),
             freed,
             jobs,
             before: figures::figures(self.before),
@@ -196,6 +201,11 @@ impl Scene<'_> {
     fn is_empty(&self, spot: usize, state: &State) -> bool {
         let id = &self.board.spots[spot].node.node.id;
         state.node(id).is_some_and(|n| figures::is_empty(n))
+    }
+
+    /// The nodes that were chosen to become empty.
+    fn chosen(&self, course: &Course) -> Vec<NodeRef> {
+        course.emptied.iter().map(|s| self.board.spots[*s].named()).collect()
     }
 
     /// Nodes that are empty in every end and were not.

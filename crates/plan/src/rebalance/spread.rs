@@ -5,8 +5,9 @@
 //! of their own than necessary.
 
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
-use super::arrange::{Course, Hop};
+use super::arrange::{Alike, Course, Hop};
 use super::board::Board;
 use super::exact::{Objective, fewest, is_small};
 use super::search::Found;
@@ -60,6 +61,22 @@ impl Objective for Aims {
     fn left(&self, board: &Board) -> usize {
         // A move concerns one group, and takes one allocation off one value.
         self.off(board).saturating_sub(self.allowed)
+    }
+}
+
+impl Alike for Aims {
+    fn alike(&self, board: &mut Board, hop: Hop, to: usize) -> bool {
+        let group = board.items[hop.item].group;
+        let Some((_, aims)) = self.groups.iter().find(|(g, _)| *g == group) else { return hop.to == to };
+        let moves = board.moves();
+        let mut after = |spot: usize| {
+            board.go(hop.item, spot);
+            let off = off(board, group, aims);
+            board.rewind(moves);
+            off
+        };
+        let wanted = after(hop.to);
+        after(to) <= wanted
     }
 }
 
@@ -145,7 +162,13 @@ fn spread(board: &Board, spread: &Spread, count: i64, runs: &[usize]) -> Aim {
 }
 
 /// Looks for the fewest moves after which as few allocations as possible are off.
-pub(super) fn search(board: &mut Board, aims: &mut Aims, most: usize, stop: &Stop) -> Found {
+pub(super) fn search(board: &mut Board, aims: Aims, most: usize, stop: &Stop) -> Found {
+    let mut aims = aims;
+    let found = found(board, &mut aims, most, stop);
+    Found { alike: Some(Rc::new(aims)), ..found }
+}
+
+fn found(board: &mut Board, aims: &mut Aims, most: usize, stop: &Stop) -> Found {
     let before = aims.off(board);
     if is_small(board) {
         for allowed in 0..before {
@@ -154,7 +177,8 @@ pub(super) fn search(board: &mut Board, aims: &mut Aims, most: usize, stop: &Sto
             if let Some(hops) = fewest.hops {
                 let course = Course { hops, ..Course::default() };
                 let missing = remaining(allowed);
-                return Found { course, reached: true, at_least: fewest.at_least, missing, ..Found::default() };
+                let at_least = if board.exact { fewest.at_least } else { before - allowed };
+                return Found { course, reached: true, at_least, missing, ..Found::default() };
             }
             if !fewest.impossible {
                 break;
@@ -180,8 +204,13 @@ fn remaining(off: usize) -> Vec<String> {
 fn greedy(board: &mut Board, aims: &Aims, most: usize, stop: &Stop) -> Found {
     let mut found = Found::default();
     let (before, moves) = (aims.off(board), board.moves());
+    let mut complete = true;
     'groups: for (group, wanted) in &aims.groups {
-        while off(board, *group, wanted) > 0 && found.course.hops.len() < most {
+        while off(board, *group, wanted) > 0 {
+            if found.course.hops.len() >= most {
+                complete = improvement(board, *group, wanted).is_none();
+                break 'groups;
+            }
             if stop.now() {
                 found.cut = true;
                 break 'groups;
@@ -193,9 +222,11 @@ fn greedy(board: &mut Board, aims: &Aims, most: usize, stop: &Stop) -> Found {
     }
     let after = aims.off(board);
     board.rewind(moves);
-    found.reached = after == 0;
+    // No move improves anything any more, or no more are allowed.
+    found.reached = !found.cut && complete;
     found.at_least = before.saturating_sub(after);
-    found.missing = remaining(after);
+    found.missing =
+        if complete { remaining(after) } else { vec![format!("{after} allocations are still off after {most} moves")] };
     found
 }
 

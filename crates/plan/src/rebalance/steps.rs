@@ -149,6 +149,9 @@ pub struct RebalancePlan {
     pub reached: bool,
     /// Why the goal is not reached, in words.
     pub missing: Vec<String>,
+    /// The nodes that the plan chose to be empty in the end, if that is the goal; some may be empty already.
+    #[serde(default)]
+    pub chosen: Vec<NodeRef>,
     /// The nodes that are empty in the end and were not.
     pub freed: Vec<NodeRef>,
     /// Jobs that are touched.
