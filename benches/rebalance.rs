@@ -23,13 +23,16 @@ fn main() {
     let state = file::into_state(cluster(&options).expect("a cluster").into_file()).expect("a state").state;
     println!("{nodes} nodes, {allocs} allocations; {} MB at most so far", peak());
     let free = |count| Goal::Free(Nodes::Count { count, cost: None });
-    measure("free 1", &state, free(1), Limits::default());
-    measure("free 50", &state, free(50), Limits::default());
-    for (name, memory, count) in
-        [("fit 1, 10 % more", 110, 1), ("fit 5, 10 % more", 110, 5), ("fit 20, 30 % more", 130, 20)]
-    {
-        let goal = Goal::Fit(Arc::new(job(largest(&state) * memory / 100, count)));
-        measure(name, &state, goal, Limits::default());
+    for more in [1, 50] {
+        let empty = figures(&state).areas.iter().map(|a| a.empty).sum::<usize>();
+        measure(&format!("free {more} besides {empty}"), &state, free(empty + more), Limits::default());
+    }
+    let tight = fragmented(&state);
+    let memory = largest(&tight);
+    println!("{memory} MB are free on a node at most, of those that take allocations");
+    for (part, count) in [(105, 1), (105, 5), (120, 20)] {
+        let goal = Goal::Fit(Arc::new(job(memory * part / 100, count)));
+        measure(&format!("fit {count}, {part} % of that"), &tight, goal, Limits::default());
     }
     measure("even, 20 moves", &state, Goal::Even, Limits { max_moves: Some(20), ..Limits::default() });
     measure("spread, 20 moves", &state, Goal::Spread, Limits { max_moves: Some(20), ..Limits::default() });

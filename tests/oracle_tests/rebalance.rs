@@ -8,11 +8,15 @@
 use std::sync::Arc;
 
 use encamp_model::random::Random;
-use encamp_plan::rebalance::{Goal, Limits, Nodes, RebalancePlan, Request, rebalance};
+use encamp_plan::rebalance::{Action, Goal, Limits, Nodes, RebalancePlan, Request, Step, follow, rebalance};
 use encamp_plan::stop::Stop;
+use encamp_plan::survival::Loss;
+use encamp_plan::what_if::change::Nodes as Lost;
+use encamp_plan::what_if::{Change, what_if};
 use encamp_state::State;
 use encamp_test_support::dice::Dice;
-use encamp_test_support::seeds::{Verdict, setting};
+use encamp_test_support::seeds::Verdict;
+use encamp_test_support::tier::rounds;
 
 use crate::rebalance_support::SUITE;
 use crate::rebalance_support::cluster::{self, Kind, NOW, Small, SmallGroup};
@@ -114,8 +118,7 @@ fn run(name: &str, case: impl Fn(u64, &mut Tally) -> Verdict + Sync) {
         println!("{tally:?}");
         return;
     }
-    let all = std::env::var("ENCAMP_TESTS").is_ok_and(|t| t == "all");
-    let cases = setting("ENCAMP_REBALANCE_CASES").unwrap_or(if all { ALL_CASES } else { CASES });
+    let cases = rounds("ENCAMP_REBALANCE_CASES", CASES, ALL_CASES);
     let run = SUITE.run(|seed, _| seed >= SUITE.first() + cases, case, Tally::merge);
     let t = run.total;
     SUITE.judge(&run, &format!("{name}: {t:?}"));
@@ -237,4 +240,83 @@ fn the_fewest_moves_lower_the_highest_utilisation() {
             if found == level { Ok(()) } else { Err(format!("the highest use is {found}, not {level}")) }
         })
     });
+}
+
+/// Allocations that are unplaced after the worst loss of a node.
+fn worst_loss(small: &Small, state: &State) -> i64 {
+    let after = |n: usize| {
+        let change = Change::Down(Lost::One(Small::node_id(n)));
+        let outcome = what_if(state, &[change], "default", NOW).expect("a node").outcome;
+        outcome.unplaced.iter().map(|u| u.count).sum::<i64>()
+    };
+    (0..small.nodes.len()).map(after).max().unwrap_or(0)
+}
+
+/// The loss of a node in the middle of a step leaves no more unplaced than the worst loss before the first step.
+#[test]
+fn a_loss_during_a_step_costs_no_more_than_before() {
+    let (mut steps, mut avoided) = (0, 0);
+    for seed in 1..=30 {
+        let mut random = Random::new(seed, "rebalance survive");
+        let small = Small::draw(&mut random, Kind::Plain);
+        let state = small.state();
+        let goal = Goal::Free(Nodes::Count { count: small.empty(&small.position()) + 1, cost: None });
+        let any = planned(&state, goal.clone(), Limits::default()).expect("a plan");
+        let plan = planned(&state, goal, Limits { survive: Some(Loss::Node), ..Limits::default() }).expect("a plan");
+        avoided += usize::from(any.reached && !plan.reached);
+        let (before, mut now) = (worst_loss(&small, &state), state);
+        for step in &plan.steps {
+            let until = |a: &&Action| !matches!(a, Action::MarkEligible { .. });
+            let actions = step.actions.iter().filter(until).cloned().collect();
+            let during = follow(&now, &Step { actions, moves: Vec::new(), at_least: 0 }, NOW).expect("as planned");
+            let worst = worst_loss(&small, &during.state);
+            assert!(worst <= before, "case {seed}: {worst} are unplaced after a loss, not {before}: {step:#?}");
+            now = follow(&now, step, NOW).expect("as planned").state;
+            steps += 1;
+        }
+    }
+    assert!(steps > 5 && avoided > 0, "{steps} steps, {avoided} plans are not safe");
+}
+
+#[test]
+fn limits_are_kept() {
+    let mut moves = 0;
+    for seed in 1..=20 {
+        let mut random = Random::new(seed, "rebalance limits");
+        let small = Small::draw(&mut random, Kind::Plain);
+        let state = small.state();
+        let jobs: Vec<(String, String)> = (0..small.groups.len())
+            .filter(|g| g % 2 == 0)
+            .map(|g| ("default".to_string(), format!("job-{g}")))
+            .collect();
+        let keep = vec![Small::node_id(0)];
+        let limits = Limits { jobs: jobs.clone(), keep: keep.clone(), max_moves: Some(2), ..Limits::default() };
+        for goal in [Goal::Even, Goal::Spread, Goal::Free(Nodes::Count { count: 1, cost: None })] {
+            let plan = planned(&state, goal.clone(), limits.clone()).expect("a plan");
+            assert!(plan.moves <= 2, "case {seed}: {plan:#?}");
+            for moved in plan.steps.iter().flat_map(|s| &s.moves) {
+                let a = &moved.allocation;
+                assert!(jobs.contains(&(a.namespace.clone(), a.job_id.clone())), "case {seed}: {a:?}");
+                assert!(!keep.contains(&a.node.id), "case {seed}: {a:?}");
+            }
+            moves += plan.moves;
+            let none = Limits { priority_ceiling: Some(49), ..limits.clone() };
+            assert_eq!(planned(&state, goal, none).expect("a plan").moves, 0, "case {seed}: jobs have priority 50");
+        }
+    }
+    assert!(moves > 10, "{moves} moves");
+}
+
+#[test]
+fn nodes_that_are_not_there_are_named() {
+    let small = Small::draw(&mut Random::new(1, "rebalance mistakes"), Kind::Plain);
+    let state = small.state();
+    let named = |id: &str| Goal::Free(Nodes::Named(vec![id.into()]));
+    let wrong = planned(&state, named("nowhere"), Limits::default()).expect_err("no such node");
+    assert_eq!(wrong, "no node has the ID \"nowhere\"");
+    let cost = Goal::Free(Nodes::Count { count: 1, cost: Some("price".into()) });
+    assert_eq!(planned(&state, cost, Limits::default()).expect_err("no cost"), "no node has \"price\" in its metadata");
+    let rack = Goal::Free(Nodes::Count { count: 1, cost: Some("rack".into()) });
+    let wrong = planned(&state, rack, Limits::default()).expect_err("no number");
+    assert!(wrong.ends_with("in its metadata, which is no number"), "{wrong}");
 }

@@ -3,11 +3,10 @@
 use std::cmp::Reverse;
 use std::rc::Rc;
 
-use super::arrange::{Alike, Course, Hop};
 use super::board::Board;
+use super::course::{Alike, Course, Found, Hop};
 use super::exact::{IMPOSSIBLE, Objective, fewest, is_small};
 use super::figures::utilisation;
-use super::search::Found;
 use crate::stop::Stop;
 
 /// Moves that are looked for one after the other, at most, unless the request says how many.
@@ -117,7 +116,8 @@ fn level_after(board: &mut Board, hops: &[Hop]) -> i64 {
 
 /// Moves one allocation after the other off the node that is used most.
 fn greedy(board: &mut Board, most: usize, stop: &Stop) -> Found {
-    let mut found = Found::default();
+    let course = Course { optional: !is_small(board), ..Course::default() };
+    let mut found = Found { course, ..Found::default() };
     let moves = board.moves();
     let mut lowest = (highest(board).map_or(0, |(level, _)| level), 0);
     while found.course.hops.len() < most.min(MOST_IMPROVEMENTS) {

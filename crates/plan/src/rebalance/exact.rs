@@ -3,8 +3,8 @@
 
 use std::collections::HashMap;
 
-use super::arrange::Hop;
 use super::board::Board;
+use super::course::Hop;
 use crate::stop::Stop;
 
 /// Moves that are looked at, at most.

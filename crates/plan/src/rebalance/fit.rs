@@ -4,12 +4,11 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::arrange::{Course, Hop};
 use super::board::Board;
+use super::course::{Course, Found, Hop};
 use super::error::RebalanceError;
 use super::exact::{IMPOSSIBLE, Objective, fewest, is_small};
 use super::free::best_fit;
-use super::search::Found;
 use crate::dry_run::dry_run;
 use crate::settings;
 use crate::stop::Stop;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::error::Drift;
 use super::steps::{Action, AllocRef, Move, NodeRef, Step};
+use crate::demand::stable;
 use crate::evaluate::Made;
 use crate::what_if::{Cascade, Edited, Known, Trigger};
 use encamp_model::*;
@@ -30,7 +31,8 @@ pub struct Followed {
     pub moves: Vec<Move>,
     /// Stopped allocations without a replacement.
     pub unplaced: Vec<AllocRef>,
-    /// Other allocations that were stopped or evicted, by name.
+    /// Other allocations that were preempted, or stopped although they went on where they were, by name. What jobs change
+    /// by themselves when they are evaluated, as rollouts do, is no part of the step.
     pub displaced: Vec<String>,
     /// Other allocations that were placed, by name: jobs that waited for capacity.
     pub placed: Vec<String>,
@@ -186,7 +188,16 @@ impl Run {
         let others = || self.touched.iter().filter(|id| !own.contains(id));
         let live = |state: &State, id: &Id| state.alloc_at(id).is_some_and(|e| !e.alloc.terminal());
         let name = |id: &Id| state.alloc_at(id).map(|e| e.alloc.name.clone());
-        let displaced = others().filter(|id| live(before, id) && !live(&state, id)).filter_map(name).collect();
+        // What does not go on where it is whatever happens is no matter of the step, unless it is preempted.
+        let effect = |id: &&Id| {
+            let (Some(old), Some(new)) = (before.alloc_at(id), state.alloc_at(id)) else { return true };
+            let job = before.job(&old.alloc.namespace, &old.alloc.job_id);
+            let rollout = before.latest_deployment(&old.alloc.namespace, &old.alloc.job_id).is_some_and(|d| d.active());
+            new.alloc.desired_status == DesiredStatus::Evict
+                || !rollout && job.is_some_and(|job| stable(before, job, &old.alloc))
+        };
+        let ended = others().filter(|id| live(before, id) && !live(&state, id));
+        let displaced = ended.filter(effect).filter_map(name).collect();
         let placed = others().filter(|id| !live(before, id) && live(&state, id)).filter_map(name).collect();
         Followed { moves, unplaced, displaced, placed, state: state.clone() }
     }

@@ -3,12 +3,11 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::arrange::{Course, Hop};
 use super::board::Board;
+use super::course::{Course, Found, Hop};
 use super::error::RebalanceError;
 use super::exact::{Objective, fewest, is_small};
 use super::goal::Nodes;
-use super::search::Found;
 use crate::stop::Stop;
 use encamp_model::NodeStatus;
 use encamp_state::State;
@@ -114,7 +113,7 @@ fn course(board: &mut Board, wanted: &Wanted, hops: Vec<Hop>) -> Course {
     board.rewind(moves);
     let emptied: Vec<usize> = spots.into_iter().take(wanted.count).collect();
     let closed = emptied.iter().copied().filter(|s| hops.iter().all(|h| h.to != *s)).collect();
-    Course { hops, closed, emptied, anywhere: true }
+    Course { hops, closed, emptied, anywhere: true, optional: false }
 }
 
 /// Empties node after node, each with the room that is left on nodes that stay.

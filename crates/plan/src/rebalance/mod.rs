@@ -7,13 +7,14 @@
 //!
 //! - [`goal`]: what is wanted, and what may be moved. [`steps`]: the plan that is found, as data that a file can hold.
 //!   [`error`]: why there is none.
-//! - [`search`]: from a question to a plan. `movable`: what may be moved. `board`: allocations and nodes in numbers, on
-//!   which moves are tried. `exact`: the fewest moves, on small boards. `arrange`: steps that lead to the moves, whatever
-//!   order servers look at nodes in. [`mod@follow`]: one step with the full scheduler. `figures`: before and after.
+//! - [`search`]: from a question to a plan. `movable`: what may be moved. `board`, `kind`: allocations and nodes in numbers, on
+//!   which moves are tried. `exact`: the fewest moves, on small boards. `course`: moves that were found. `arrange`, `pins`:
+//!   steps that lead to them, whatever order servers look at nodes in. [`mod@follow`]: one step with the full scheduler. `figures`: before and after.
 //! - `free`, `fit`, `spread`, `even`: the goals.
 
 mod arrange;
 mod board;
+mod course;
 pub mod error;
 mod even;
 mod exact;
@@ -22,7 +23,9 @@ mod fit;
 pub mod follow;
 mod free;
 pub mod goal;
+mod kind;
 mod movable;
+mod pins;
 pub mod search;
 mod spread;
 pub mod steps;

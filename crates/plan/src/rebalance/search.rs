@@ -1,10 +1,10 @@
 //! From a question to a plan.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::rc::Rc;
 
-use super::arrange::{Alike, Arranged, Arranger, Course, OnlyThere, Refused};
+use super::arrange::{Arranged, Arranger, Refused};
 use super::board::Board;
+use super::course::{Alike, Course, Found, OnlyThere};
 use super::error::RebalanceError;
 use super::goal::{Goal, Request};
 use super::movable::{Movable, Stays};
@@ -15,25 +15,6 @@ use encamp_state::State;
 
 /// How often moves are looked for again because the scheduler refuses some.
 const MOST_TRIES: usize = 12;
-
-/// Moves that lead to a goal, or towards it.
-#[derive(Clone, Default)]
-pub(super) struct Found {
-    /// The moves.
-    pub course: Course,
-    /// Which nodes serve as well as those of the moves, if not these alone.
-    pub alike: Option<Rc<dyn Alike>>,
-    /// They reach the goal.
-    pub reached: bool,
-    /// No plan with fewer moves does.
-    pub at_least: usize,
-    /// Nodes that were to become empty and stay as they are.
-    pub stuck: Vec<usize>,
-    /// Why the goal is not reached.
-    pub missing: Vec<String>,
-    /// The search ended early.
-    pub cut: bool,
-}
 
 /// What a goal is searched with.
 pub(super) struct Scene<'a> {
@@ -67,7 +48,7 @@ pub fn rebalance(before: &State, request: &Request, stop: &Stop, now: i64) -> Re
     };
     let mut scene = Scene { before, board, request, stop, now, covers, room };
     let mut best = Found::default();
-    let mut arranged = Arranged { steps: Vec::new(), ends: vec![before.clone()] };
+    let mut arranged = Arranged { steps: Vec::new(), ends: vec![before.clone()], skipped: false };
     for _ in 0..MOST_TRIES {
         let found = scene.search()?;
         let alike = found.alike.clone();
@@ -78,16 +59,21 @@ pub fn rebalance(before: &State, request: &Request, stop: &Stop, now: i64) -> Re
         best = found;
         match result {
             Ok(steps) => {
+                best.reached &= !steps.skipped;
+                if steps.skipped {
+                    best.missing
+                        .push("The nodes of some replacements can't be chosen: too many others suit them".into());
+                }
                 arranged = steps;
                 break;
             }
-            Err(Refused(hop)) => {
+            Err(Refused { hop, entirely }) => {
                 // From now on the numbers allow less than may be possible: they prove nothing.
                 scene.board.exact = false;
                 best.course = Course::default();
                 best.reached = false;
                 best.missing = vec!["The scheduler does not make the moves that were found".into()];
-                if !scene.board.refused.insert((hop.item, hop.to)) {
+                if !scene.board.refused.insert((hop.item, hop.to)) || entirely {
                     scene.board.refuse_everywhere(hop.item);
                 }
             }
@@ -154,7 +140,7 @@ impl Scene<'_> {
     }
 
     fn plan(&self, found: Found, arranged: Arranged) -> Result<RebalancePlan, RebalanceError> {
-        let Arranged { steps, ends } = arranged;
+        let Arranged { steps, ends, .. } = arranged;
         let after = ends.first().unwrap_or(self.before);
         let moves = steps.iter().map(|s| s.moves.len()).sum();
         let jobs: BTreeSet<(&str, &str)> = steps.iter().flat_map(touched).collect();

@@ -7,10 +7,9 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use super::arrange::{Alike, Course, Hop};
 use super::board::Board;
+use super::course::{Alike, Course, Found, Hop};
 use super::exact::{Objective, fewest, is_small};
-use super::search::Found;
 use crate::stop::Stop;
 use encamp_model::Spread;
 use encamp_scheduler::candidates::covers;
@@ -52,8 +51,12 @@ impl Aims {
 }
 
 fn off(board: &Board, group: usize, aims: &[Aim]) -> usize {
-    let counts: Vec<(usize, i64)> = board.counts(group).collect();
-    let most = aims.iter().map(|aim| aim.excess(&counts)).max().unwrap_or(0);
+    off_by(&board.counts(group).collect::<Vec<_>>(), aims)
+}
+
+/// How many allocations of a group are off, by its number on each spot.
+fn off_by(counts: &[(usize, i64)], aims: &[Aim]) -> usize {
+    let most = aims.iter().map(|aim| aim.excess(counts)).max().unwrap_or(0);
     usize::try_from(most).unwrap_or(0)
 }
 
@@ -81,6 +84,15 @@ impl Alike for Aims {
 }
 
 impl Aim {
+    /// A number that is the same for spots between which it makes no difference where an allocation is placed.
+    fn class(&self, spot: usize, count: i64) -> i64 {
+        match self {
+            Aim::Targets { of, .. } | Aim::Even { of, .. } => i64::try_from(of[spot]).unwrap_or(i64::MAX),
+            Aim::Apart { most } => i64::from(count >= *most),
+            Aim::Best { spots } => i64::from(spots[spot]),
+        }
+    }
+
     fn excess(&self, counts: &[(usize, i64)]) -> i64 {
         let by_value = |of: &[usize], values: usize| {
             let mut sums = vec![0i64; values];
@@ -202,7 +214,8 @@ fn remaining(off: usize) -> Vec<String> {
 
 /// Moves one allocation after the other to where it is wanted.
 fn greedy(board: &mut Board, aims: &Aims, most: usize, stop: &Stop) -> Found {
-    let mut found = Found::default();
+    let course = Course { optional: !is_small(board), ..Course::default() };
+    let mut found = Found { course, ..Found::default() };
     let (before, moves) = (aims.off(board), board.moves());
     let mut complete = true;
     'groups: for (group, wanted) in &aims.groups {
@@ -231,23 +244,32 @@ fn greedy(board: &mut Board, aims: &Aims, most: usize, stop: &Stop) -> Found {
 }
 
 /// The first move found that lowers the number of allocations of a group that are off, to the emptiest node.
-fn improvement(board: &mut Board, group: usize, aims: &[Aim]) -> Option<Hop> {
-    let now = off(board, group, aims);
+fn improvement(board: &Board, group: usize, aims: &[Aim]) -> Option<Hop> {
+    let counts: Vec<(usize, i64)> = board.counts(group).collect();
+    let now = off_by(&counts, aims);
     let mut spots: Vec<usize> = (0..board.spots.len()).filter(|s| board.spots[*s].open).collect();
     spots.sort_by_key(|s| (board.count_at(group, *s), -board.spots[*s].free[1], *s));
-    let from: Vec<usize> = board.counts(group).map(|(s, _)| s).collect();
-    for spot in from {
-        let item = board.spots[spot].items.iter().copied().find(|i| board.items[*i].group == group);
+    for (n, (from, _)) in counts.iter().enumerate() {
+        let item = board.spots[*from].items.iter().copied().find(|i| board.items[*i].group == group);
         let Some(item) = item else { continue };
+        let mut without = counts.clone();
+        without[n].1 -= 1;
+        if off_by(&without, aims) >= now {
+            continue;
+        }
+        // Spots that are alike to all aims are as good.
+        let mut better: BTreeMap<Vec<i64>, bool> = BTreeMap::new();
         for to in spots.iter().copied() {
-            if !board.can(item, to) {
-                continue;
-            }
-            let moves = board.moves();
-            board.go(item, to);
-            let better = off(board, group, aims) < now;
-            board.rewind(moves);
-            if better {
+            let class: Vec<i64> = aims.iter().map(|aim| aim.class(to, board.count_at(group, to))).collect();
+            let better = *better.entry(class).or_insert_with(|| {
+                let mut with = without.clone();
+                match with.iter_mut().find(|(spot, _)| *spot == to) {
+                    Some((_, n)) => *n += 1,
+                    None => with.push((to, 1)),
+                }
+                off_by(&with, aims) < now
+            });
+            if better && board.can(item, to) {
                 return Some(Hop { item, to });
             }
         }
