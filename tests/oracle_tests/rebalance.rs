@@ -281,7 +281,7 @@ fn a_loss_during_a_step_costs_no_more_than_before() {
 #[test]
 fn limits_are_kept() {
     let mut moves = 0;
-    for seed in 1..=20 {
+    for seed in 1..=40 {
         let mut random = Random::new(seed, "rebalance limits");
         let small = Small::draw(&mut random, Kind::Plain);
         let state = small.state();

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use super::cluster::Small;
 
-/// Positions that are looked at, at most.
+/// Positions that are visited, at most.
 const MOST_POSITIONS: usize = 60_000;
 
 /// How many moves a goal needs.

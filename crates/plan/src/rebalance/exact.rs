@@ -7,7 +7,7 @@ use super::board::Board;
 use super::course::Hop;
 use crate::stop::Stop;
 
-/// Moves that are looked at, at most.
+/// Moves that are tried, at most.
 const MOST_WORK: usize = 2_000_000;
 /// What it counts to look at a position.
 const POSITION: usize = 30;
