@@ -151,12 +151,8 @@ pub fn job(id: &str, g: &SmallGroup, count: i64) -> Job {
     let port = |value| Port { label: "http".into(), value, host_network: "default".into(), ..Default::default() };
     let network =
         |value| NetworkResource { mode: "host".into(), reserved_ports: vec![port(value)], ..Default::default() };
-    let constraint = |l: &str, operand: &str, r: &str| Constraint {
-        ltarget: l.into(),
-        operand: operand.into(),
-        rtarget: r.into(),
-        ..Default::default()
-    };
+    let constraint =
+        |l: &str, operand: &str, r: &str| Constraint { ltarget: l.into(), operand: operand.into(), rtarget: r.into() };
     let alone = g.alone.then(|| constraint("", "distinct_hosts", "true"));
     let rack = g.rack.map(|r| constraint("${meta.rack}", "=", r));
     let target = |value: &str, percent: i64| SpreadTarget { value: value.into(), percent: percent as u64 };

@@ -97,7 +97,10 @@ fn settle(world: &mut World) {
     let nodes: Vec<String> = world.store.state().nodes().map(|n| n.node.id.clone()).collect();
     loop {
         let worked = world.work();
-        let reported = nodes.iter().fold(false, |any, id| events::report_of(world, id) || any);
+        let mut reported = false;
+        for id in &nodes {
+            reported |= events::report_of(world, id);
+        }
         world.look();
         if !worked && !reported {
             return;
