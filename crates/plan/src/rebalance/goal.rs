@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use encamp_model::Job;
+use serde::{Deserialize, Serialize};
 
 use crate::survival::Loss;
 
 /// What a rebalance is to achieve.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum Goal {
     /// Nodes become empty, but for allocations of system and sysbatch jobs.
     Free(Nodes),
@@ -20,14 +21,16 @@ pub enum Goal {
 }
 
 /// The nodes that are to become empty.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Nodes {
     /// So many nodes, those that need the fewest moves. With `cost`, the most expensive nodes first: the value of this
     /// key of the nodes' metadata, a number.
     Count {
         /// How many.
+        #[serde(rename = "Count")]
         count: usize,
         /// The key.
+        #[serde(rename = "Cost")]
         cost: Option<String>,
     },
     /// These nodes, by full ID.
@@ -35,7 +38,8 @@ pub enum Nodes {
 }
 
 /// What may be moved, and how much at a time.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase")]
 pub struct Limits {
     /// Only allocations on nodes of these pools are moved, and only nodes of these pools become empty; empty: all pools.
     pub pools: Vec<String>,
@@ -59,7 +63,8 @@ pub struct Limits {
 }
 
 /// One question.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "PascalCase")]
 pub struct Request {
     /// What is wanted.
     pub goal: Goal,

@@ -7,10 +7,12 @@
 //!
 //! - [`goal`]: what is wanted, and what may be moved. [`steps`]: the plan that is found, as data that a file can hold.
 //!   [`error`]: why there is none.
-//! - [`search`]: from a question to a plan. `movable`: what may be moved. `board`, `kind`: allocations and nodes in numbers, on
-//!   which moves are tried. `exact`: the fewest moves, on small boards. `course`: moves that were found. `arrange`, `pins`:
-//!   steps that lead to them, whatever order servers look at nodes in. [`mod@follow`]: one step with the full scheduler. `figures`: before and after.
+//! - [`search`]: from a question to a plan. `movable`: what may be moved. `board`, `kind`: allocations and nodes in
+//!   numbers, on which moves are tried. `exact`: the fewest moves, on small boards. `course`: moves that were found.
+//!   `arrange`, `pins`: steps that lead to them, whatever order servers look at nodes in. [`mod@follow`]: one step with
+//!   the full scheduler. `figures`: before and after.
 //! - `free`, `fit`, `spread`, `even`: the goals.
+//! - [`run`]: how a plan is carried out on a running cluster.
 
 mod arrange;
 mod board;
@@ -26,6 +28,7 @@ pub mod goal;
 mod kind;
 mod movable;
 mod pins;
+pub mod run;
 pub mod search;
 mod spread;
 pub mod steps;
@@ -35,4 +38,4 @@ pub use figures::figures;
 pub use follow::{Followed, Order, follow, follow_in};
 pub use goal::{Goal, Limits, Nodes, Request};
 pub use search::rebalance;
-pub use steps::{Action, AllocRef, Figures, Move, NodeRef, RebalancePlan, Step, Utilisation};
+pub use steps::{Action, AllocKey, AllocRef, AreaFigures, Figures, Move, NodeRef, RebalancePlan, Step, Utilisation};

@@ -35,6 +35,30 @@ pub struct AllocRef {
     pub id: Option<String>,
 }
 
+/// What tells allocations of a plan apart.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct AllocKey {
+    namespace: String,
+    job_id: String,
+    name: String,
+    node_id: String,
+}
+
+impl AllocKey {
+    /// The key of an allocation of this name on this node.
+    pub fn new(namespace: &str, job_id: &str, name: &str, node_id: &str) -> AllocKey {
+        let (namespace, job_id) = (namespace.to_string(), job_id.to_string());
+        AllocKey { namespace, job_id, name: name.to_string(), node_id: node_id.to_string() }
+    }
+}
+
+impl AllocRef {
+    /// What tells it apart from the other allocations of a plan.
+    pub fn key(&self) -> AllocKey {
+        AllocKey::new(&self.namespace, &self.job_id, &self.name, &self.node.id)
+    }
+}
+
 /// What an operator or client of the API does.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "Do", rename_all = "kebab-case")]
