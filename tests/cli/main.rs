@@ -49,6 +49,7 @@ mod plan_exit_codes;
 mod plan_file;
 mod plan_file_properties;
 mod plan_many;
+mod rebalance;
 mod reference_commands;
 mod remarks;
 mod report_html;

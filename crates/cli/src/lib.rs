@@ -96,6 +96,7 @@ pub mod options;
 pub mod output_settings;
 pub mod plan_file;
 pub mod prompt;
+pub mod rebalance;
 pub mod registry;
 mod remarks;
 pub mod render;

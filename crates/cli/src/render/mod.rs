@@ -5,7 +5,8 @@
 //! - [`table`], [`values`], [`json`], [`template`]: tables, single values, JSON, output by template.
 //! - [`diff`], [`plan`], [`plan_summary`], [`metrics`]: job diffs, dry runs, their summary, why placements failed.
 //!   [`rollout`]: the predicted steps of a deployment.
-//! - [`what_if`]: where allocations go after changes. [`capacity`]: how many copies fit.
+//! - [`what_if`]: where allocations go after changes. [`capacity`]: how many copies fit. [`rebalance`]: moves, and
+//!   [`rebalance_commands`]: the same as a shell script.
 //! - [`allocations`], [`deployments`], [`evaluations`]: tables of what a cluster has.
 //! - [`gc`]: garbage collection, planned and explained.
 //! - [`html`]: reports as HTML files.
@@ -33,6 +34,8 @@ pub mod page;
 pub mod past;
 pub mod plan;
 pub mod plan_summary;
+pub mod rebalance;
+pub mod rebalance_commands;
 pub mod rollout;
 pub mod stats;
 pub mod styled;
