@@ -43,6 +43,38 @@ fn steady(text: &str) -> String {
     text.lines().map(line).collect::<Vec<_>>().join("\n")
 }
 
+/// The output that a guide shows below a command is the one there is; `ENCAMP_UPDATE=1` writes it. `module` is that of
+/// the test. Files that commands write are not in the repository.
+pub fn shows_real_output(guide: &str, module: &str) {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let path = root.join("docs/guide").join(guide);
+    let folder = Folder::new("guide");
+    std::os::unix::fs::symlink(root.join("fixtures"), folder.path().join("fixtures")).unwrap();
+    let doc = std::fs::read_to_string(&path).unwrap();
+    let (mut shown, mut rest, mut commands) = (String::new(), doc.as_str(), 0);
+    while let Some(at) = rest.find("```sh\nencamp ") {
+        let (before, block) = rest.split_at(at + "```sh\n".len());
+        let (command, after) = block.split_once("\n```\n").expect("the block ends");
+        shown.push_str(&format!("{before}{command}\n```\n"));
+        let args: Vec<&str> = command.split_whitespace().filter(|word| *word != "\\").skip(1).collect();
+        let ran = run_with(folder.path(), &args, &[], None);
+        assert!(ran.stderr.is_empty() && ran.exit < 2, "{command}: {}", ran.stderr);
+        commands += 1;
+        rest = after;
+        if let Some(after) = after.strip_prefix("\n```\n") {
+            shown.push_str(&format!("\n```\n{}\n```\n", ran.stdout.trim_end()));
+            rest = after.split_once("\n```\n").expect("the output ends").1;
+        }
+    }
+    shown.push_str(rest);
+    assert!(commands >= 2);
+    if std::env::var_os("ENCAMP_UPDATE").is_some() {
+        std::fs::write(&path, &shown).unwrap();
+    }
+    let doc = std::fs::read_to_string(&path).unwrap();
+    assert_eq!(doc, shown, "ENCAMP_UPDATE=1 cargo test --test cli {module} writes it");
+}
+
 #[test]
 fn from_backup_to_answer() {
     let Some(backup) = oracle::file("archive/fleet.snap") else { return };

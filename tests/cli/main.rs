@@ -53,6 +53,7 @@ mod plan_file;
 mod plan_file_properties;
 mod plan_many;
 mod plan_on_clusters;
+mod rebalance;
 mod reference_commands;
 mod remarks;
 mod report_html;

@@ -123,6 +123,17 @@ fn from_files(samples: &mut Samples) {
         let plan = ["node", "drain", "-plan", "-json"];
         add("drain-plan.schema.json", &demo, &[&plan, &cluster[..], flags].concat());
     }
+    for goal in
+        [&["-free-nodes=dc1-general-01"][..], &["-fit=trainer-fails.hcl", "-timeout=1s"], &["-spread"], &["-even"]]
+    {
+        add("rebalance.schema.json", &demo, &[&["rebalance", "-json"], &cluster[..], goal].concat());
+        let out = ["rebalance", "-out=rebalance.json", "-snapshot", &snapshot];
+        let fit = demo.join("trainer-fails.hcl").display().to_string();
+        let goal: Vec<String> = goal.iter().map(|flag| flag.replace("trainer-fails.hcl", &fit)).collect();
+        let goal: Vec<&str> = goal.iter().map(String::as_str).collect();
+        assert!((0..=1).contains(&run_in(plans.path(), &[&out[..], &goal].concat()).exit), "{goal:?}");
+        add("rebalance-file.schema.json", plans.path(), &["rebalance", "show", "-json", "rebalance.json"]);
+    }
     add("snapshot-diff.schema.json", folder.path(), &["snapshot", "diff", "-json", "old.json", "new.json"]);
     add("snapshot-diff.schema.json", folder.path(), &["snapshot", "diff", "-json", "old.json", "old.json"]);
 

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::docs;
 use crate::program::{Ran, run_in};
 use encamp_model::JobType;
 use serde_json::{Value, json};
@@ -223,36 +224,9 @@ fn texts(list: &[Value]) -> Vec<&str> {
     list.iter().filter_map(Value::as_str).collect()
 }
 
-/// The output that the documentation shows is the one there is; `ENCAMP_UPDATE=1` writes it.
 #[test]
 fn the_documentation_shows_real_output() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/guide/what-if.md");
-    let doc = std::fs::read_to_string(&path).unwrap();
-    let mut shown = String::new();
-    let mut rest = doc.as_str();
-    let mut commands = 0;
-    while let Some(at) = rest.find("```sh\nencamp ") {
-        let (before, block) = rest.split_at(at + "```sh\n".len());
-        let (command, after) = block.split_once("\n```\n").expect("the block ends");
-        shown.push_str(before);
-        shown.push_str(&format!("{command}\n```\n"));
-        let args: Vec<&str> = command.split(' ').skip(1).collect();
-        let ran = run_in(Path::new(env!("CARGO_MANIFEST_DIR")), &args);
-        assert!(ran.stderr.is_empty() && ran.exit < 2, "{command}: {}", ran.stderr);
-        commands += 1;
-        rest = after;
-        if let Some(after) = after.strip_prefix("\n```\n") {
-            shown.push_str(&format!("\n```\n{}\n```\n", ran.stdout.trim_end()));
-            rest = after.split_once("\n```\n").expect("the output ends").1;
-        }
-    }
-    shown.push_str(rest);
-    assert!(commands >= 2);
-    if std::env::var_os("ENCAMP_UPDATE").is_some() {
-        std::fs::write(&path, &shown).unwrap();
-    }
-    let doc = std::fs::read_to_string(&path).unwrap();
-    assert_eq!(doc, shown, "ENCAMP_UPDATE=1 cargo test --test cli what_if writes it");
+    docs::shows_real_output("what-if.md", "what_if");
 }
 
 #[test]

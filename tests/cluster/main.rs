@@ -21,6 +21,7 @@ mod gossip_keys;
 mod load_scenarios;
 mod members;
 mod node_requests;
+mod rebalance_run;
 mod revocation;
 mod rolling_restart;
 mod secure;

@@ -16,6 +16,8 @@ mod fuzz_support;
 mod pipeline_support;
 #[path = "../property_support/mod.rs"]
 mod property_support;
+#[path = "../rebalance_support/mod.rs"]
+mod rebalance_support;
 
 mod archive;
 mod canonical;
@@ -27,6 +29,7 @@ mod jobspec;
 mod jobspec_differences;
 mod pipeline_properties;
 mod plan_summary;
+mod rebalance;
 mod scheduler;
 mod scheduler_mutations;
 mod scheduler_properties;

@@ -132,7 +132,7 @@ fn deployment(w: &mut World) {
 // ---- nodes
 
 /// Changes a node, with the evaluations that follow from it.
-fn change(w: &mut World, change: Operation) {
+pub fn change(w: &mut World, change: Operation) {
     let op = NodeChange { change, seed: w.random.number(), now: w.now };
     w.commit(Operation::NodeChange(Box::new(op)));
 }

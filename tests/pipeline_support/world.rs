@@ -14,7 +14,7 @@ use encamp_server::leadership::loops::deployments::Deployments;
 use encamp_server::leadership::loops::drain::Drainer;
 use encamp_server::leadership::loops::driver::Machine;
 use encamp_server::storage::persist;
-use encamp_state::{StateStore, StoreSnapshot};
+use encamp_state::{State, StateStore, StoreSnapshot};
 
 use super::tally::Tally;
 use super::{cluster, replayed, rules};
@@ -56,12 +56,17 @@ pub struct World {
 }
 
 impl World {
-    /// Creates a cluster with nodes and without jobs.
-    pub fn new(seed: u64) -> World {
+    /// Begins with a state in which nothing happens by itself.
+    pub fn of_state(seed: u64, state: State) -> World {
+        let index = state.index;
+        World { calm: true, index, ..World::begin(seed, StateStore::of_state(state)) }
+    }
+
+    fn begin(seed: u64, store: StateStore) -> World {
         let mut world = World {
             random: Random::new(seed, "pipeline"),
             now: START,
-            store: StateStore::new(),
+            store,
             index: 10,
             recent: VecDeque::new(),
             broker: Broker::new(),
@@ -76,6 +81,12 @@ impl World {
         };
         world.broker.set_enabled(true);
         world.blocked.set_enabled(true, START);
+        world
+    }
+
+    /// Creates a cluster with nodes and without jobs.
+    pub fn new(seed: u64) -> World {
+        let mut world = World::begin(seed, StateStore::new());
         let preemption = |r: &mut Random| !r.one_in(4);
         let config = SchedulerConfiguration {
             scheduler_algorithm: world.random.of(&[SchedulerAlgorithm::Binpack, SchedulerAlgorithm::Spread]),

@@ -50,6 +50,7 @@ const GENERATORS: [&[&str]; 2] = [
         "reference_commands::",
         "diagnostics::",
         "what_if::",
+        "rebalance::",
         "docs::",
         "walkthrough::",
         "test_tiers::",

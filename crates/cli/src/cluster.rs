@@ -4,15 +4,15 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use super::completion::values::CompleteWith;
-use super::connection::block_on_boxed;
-use super::context::Environment;
+use super::connection::{Connection, block_on_boxed};
+use super::context::{Environment, clock};
 use super::error::{CommandError, CommandResult, ErrorContext};
 use super::general::GeneralFlags;
 use super::render::styled::one_line;
 use encamp_api::Client;
 use encamp_model::api as model;
 use encamp_snapshot::live::cache::Cache;
-use encamp_snapshot::live::{self, Detail, Fetched, Options, Report};
+use encamp_snapshot::live::{self, Collected, Detail, FetchError, Fetched, Options, Report};
 use encamp_snapshot::{ClusterSnapshot, archive};
 use encamp_state::State;
 
@@ -166,19 +166,43 @@ impl FetchFlags {
 
     /// Reads a running cluster; unchanged objects come from the cache.
     pub fn fetch(&self, client: &Client, detail: Detail, env: &Environment) -> CommandResult<Fetched> {
-        let cache = if self.no_cache { None } else { cache(client, env) };
-        let known = cache.as_ref().map(Cache::load).unwrap_or_default();
-        let options = Options {
-            detail,
-            concurrency: self.concurrency.map_or(CONCURRENCY, |n| usize::from(n.max(1))),
-            allow_partial: self.allow_partial,
-            now: env.now,
-        };
-        let progress = env.terminal.counter();
-        let fetched = block_on(live::fetch(client, &options, known, &progress))?;
+        let cached = self.cached(client, env);
+        let (progress, options) = (env.terminal.counter(), self.options(detail, env.now));
+        let fetched = block_on(live::fetch(client, &options, cached.known(), &progress))?;
         drop(progress);
+        cached.store(fetched)
+    }
+
+    /// The same as of now over a connection, for commands that read the cluster several times.
+    pub fn fetch_over(&self, connection: &Connection, env: &Environment) -> CommandResult<Cluster> {
+        let cached = self.cached(&connection.client, env);
+        let (progress, options) = (env.terminal.counter(), self.options(Detail::Everything, clock()));
+        let fetched = connection.wait(live::fetch(&connection.client, &options, cached.known(), &progress));
+        drop(progress);
+        cluster(cached.store(fetched)?)
+    }
+
+    fn cached(&self, client: &Client, env: &Environment) -> Cached {
+        Cached(if self.no_cache { None } else { cache(client, env) })
+    }
+
+    fn options(&self, detail: Detail, now: i64) -> Options {
+        let concurrency = self.concurrency.map_or(CONCURRENCY, |n| usize::from(n.max(1)));
+        Options { detail, concurrency, allow_partial: self.allow_partial, now }
+    }
+}
+
+/// The cache that a fetch begins with and fills.
+struct Cached(Option<Cache>);
+
+impl Cached {
+    fn known(&self) -> (Collected, u64) {
+        self.0.as_ref().map(Cache::load).unwrap_or_default()
+    }
+
+    fn store(self, fetched: Result<Fetched, FetchError>) -> CommandResult<Fetched> {
         let mut fetched = fetched.context("Error reading the cluster")?;
-        if let Some(cache) = cache {
+        if let Some(cache) = self.0 {
             // Without a cache, the next run only takes longer.
             let _ = cache.store(std::mem::take(&mut fetched.collected), fetched.file.index);
         }

@@ -104,6 +104,7 @@ mod pick;
 pub mod plan_file;
 mod prelude;
 pub mod prompt;
+pub mod rebalance;
 pub mod registry;
 mod remarks;
 pub mod render;

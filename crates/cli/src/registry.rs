@@ -40,6 +40,8 @@ pub const COMMANDS: &[fn() -> Entry] = commands![
     snapshot_anonymize::SnapshotAnonymize,
     snapshot_diff::SnapshotDiffCommand,
     plan_file::show::PlanShow,
+    rebalance::command::Rebalance,
+    rebalance::show::RebalanceShow,
     snapshot_inspect::SnapshotInspect,
     tls::ca::TlsCaCreate,
     tls::ca::TlsCaInfo,
@@ -132,6 +134,7 @@ pub const COMMANDS: &[fn() -> Entry] = commands![
     autoscale::failsafe::AutoscaleFailsafe,
     autoscale_agent::AutoscaleAgent,
     snapshot_fetch::SnapshotFetch,
+    rebalance::run::RebalanceRun,
     // Namespaces, variables, servers and agents.
     namespace::change::NamespaceApply,
     ListObjects<namespace::Namespace>,

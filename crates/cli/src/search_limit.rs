@@ -52,6 +52,11 @@ impl SearchLimit {
         SearchLimit { deadline: (!exact).then_some(deadline), interrupt: terminal.note_interrupt() }
     }
 
+    /// For a command that began then and is to end its search after this time.
+    pub(crate) fn after(began: Instant, time: Duration, terminal: &Terminal) -> SearchLimit {
+        SearchLimit { deadline: began.checked_add(time), interrupt: terminal.note_interrupt() }
+    }
+
     /// Ends one of so many searches that are left, including this one: they share the time that is left.
     pub(crate) fn stop(&self, searches: u32) -> Stop {
         let noted = self.interrupt.noted();

@@ -151,8 +151,16 @@ struct State {
     handled: AtomicBool,
     /// Whether a question is drawn at and below the cursor, which may be hidden.
     question: AtomicBool,
-    /// Notes the next SIGINT for a command that then ends by itself with what it has.
-    interrupt: Mutex<Option<Arc<AtomicBool>>>,
+    /// Notes the next signal for a command that then ends by itself with what it has.
+    interrupt: Mutex<Option<Noting>>,
+}
+
+/// The next signal is noted.
+struct Noting {
+    /// Set once it has arrived.
+    noted: Arc<AtomicBool>,
+    /// Also SIGTERM and SIGHUP, not SIGINT alone.
+    all: bool,
 }
 
 impl fmt::Debug for Terminal {
@@ -195,8 +203,17 @@ impl Terminal {
     /// Notes the next SIGINT instead of ending the process, until the guard is dropped: the command then ends early, with
     /// the result so far. A second SIGINT ends the process.
     pub fn note_interrupt(&self) -> Interrupt {
+        self.note(false)
+    }
+
+    /// The same for SIGINT, SIGTERM and SIGHUP: the command then undoes what it has begun and ends.
+    pub fn note_signals(&self) -> Interrupt {
+        self.note(true)
+    }
+
+    fn note(&self, all: bool) -> Interrupt {
         let noted = Arc::new(AtomicBool::new(false));
-        *self.0.interrupt.lock() = Some(noted.clone());
+        *self.0.interrupt.lock() = Some(Noting { noted: noted.clone(), all });
         Interrupt { terminal: self.clone(), noted }
     }
 
@@ -264,9 +281,10 @@ impl Terminal {
                 () = arrives(&mut terminate) => SignalKind::terminate(),
                 () = arrives(&mut hangup) => SignalKind::hangup(),
             };
-            let interrupt = if kind == SignalKind::interrupt() { self.0.interrupt.lock().take() } else { None };
+            let is_noted = |noting: &Noting| noting.all || kind == SignalKind::interrupt();
+            let interrupt = self.0.interrupt.lock().take_if(|noting| is_noted(noting));
             match interrupt {
-                Some(noted) => noted.store(true, Ordering::Release),
+                Some(Noting { noted, .. }) => noted.store(true, Ordering::Release),
                 None if self.0.handled.load(Ordering::Acquire) => {}
                 None => self.end(kind),
             }

@@ -254,7 +254,7 @@ const LOSSES_AT_ONCE: usize = 16;
 
 /// The loss of a node or datacenter that leaves most allocations unplaced; any of several. Losses that may leave most are
 /// tried first, until no other one can leave more, or the search is asked to end.
-fn worst_loss(state: &State, loss: Loss, now: i64, stop: &Stop) -> Result<Option<WorstLoss>, ChangeError> {
+pub(crate) fn worst_loss(state: &State, loss: Loss, now: i64, stop: &Stop) -> Result<Option<WorstLoss>, ChangeError> {
     let state = state.snapshot();
     let nothing = Units { ask: None, most: BTreeMap::new(), everywhere: Some(0) };
     let demands = Demands::new(&state, &nothing, true, now, stop);

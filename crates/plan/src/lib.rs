@@ -12,6 +12,7 @@
 //!   an upper bound of what jobs place after a loss. [`stop`]: ends a search early.
 //! - [`launches`]: launches of periodic jobs to come, and whether they fit.
 //! - [`mod@drain_plan`]: batches in which several nodes can be drained.
+//! - [`rebalance`]: moves that empty nodes, make room for a job, restore spread or even out utilisation.
 //! - [`mod@review`]: outcomes of plans as records, and whether a reviewed outcome is still the outcome.
 //! - [`mod@tally`]: the effects of a plan in numbers.
 //! - [`mod@remarks`]: settings of a valid job that have no effect.
@@ -36,6 +37,7 @@ pub mod fit;
 pub mod job;
 pub mod launches;
 pub mod past;
+pub mod rebalance;
 pub mod remarks;
 pub mod review;
 pub mod settings;

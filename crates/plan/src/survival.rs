@@ -15,7 +15,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::capacity::{Ask, Count, MOST_COPIES, Subject, constraints, independent};
 use super::demand::{Demands, Displaced, Units};
@@ -57,7 +57,7 @@ impl Accuracy {
 }
 
 /// A possible loss.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Loss {
     /// Any one node.
     Node,

@@ -140,6 +140,7 @@ impl DevCluster {
                 self.shell.must("encamp operator scheduler set-config -pause-eval-broker=true");
             }
             "job revert" => self.shell.must("encamp job run -var version=$RANDOM web.nomad.hcl"),
+            "rebalance run" => self.shell.must("encamp rebalance -free 1 -out rebalance.json || [ $? -eq 1 ]"),
             "job start" => self.shell.must("encamp job stop web"),
             "volume claim delete" => {
                 if self.agent.list("/v1/volumes?type=host&prefix=db").is_empty() {

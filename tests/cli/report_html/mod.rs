@@ -1,4 +1,4 @@
-//! `job plan -html` and `what-if -html`: the files, and what a browser makes of them.
+//! `job plan -html`, `what-if -html` and `rebalance -html`: the files, and what a browser makes of them.
 //!
 //! The pictures of the reports, light and dark, stay in the directory `report-html` of the tests' temporary directory.
 
@@ -89,7 +89,9 @@ fn a_report_does_not_change_the_rest() {
     let job = fixture("demo/api-destructive.hcl");
     let demo = demo();
     let plan = ["job", "plan", "-snapshot", &demo, &job];
-    for args in [plan.as_slice(), &["what-if", "-snapshot", &demo, "-drain", "dc1-general-01", "-json"]] {
+    let rebalance = ["rebalance", "-snapshot", &demo, "-free-nodes=dc1-general-01"];
+    let drain = ["what-if", "-snapshot", &demo, "-drain", "dc1-general-01", "-json"];
+    for args in [plan.as_slice(), &drain, &rebalance] {
         let without = run_in(folder.path(), args);
         let (with, first) = written(&folder, args);
         assert_eq!((&with.stdout, &with.stderr, with.exit), (&without.stdout, &without.stderr, without.exit));
@@ -230,7 +232,7 @@ fn reports_in_a_browser() {
     let all = JOBS.map(|job| fixture(&format!("demo/{job}")));
     let mut several = vec!["job", "plan", "-fail-on=destroy", "-snapshot", &demo];
     several.extend(all.iter().map(String::as_str));
-    let reports: [(&str, Vec<&str>); 9] = [
+    let reports: [(&str, Vec<&str>); 10] = [
         ("evictions", vec!["job", "plan", "-explain", "-snapshot", &preemption, &webapp]),
         ("update", vec!["job", "plan", "-rollout", "-snapshot", &demo, &api]),
         ("unplaced", vec!["job", "plan", "-down=dc1-gpu-10", "-snapshot", &demo, &trainer]),
@@ -238,6 +240,7 @@ fn reports_in_a_browser() {
         ("drain", vec!["what-if", "-snapshot", &demo, "-drain=dc1-general-01", "-down=dc2-general-07"]),
         ("growth", vec!["what-if", "-snapshot", &demo, "-down=dc=dc1", "-add=2:like=dc2-general-08"]),
         ("large", vec!["what-if", "-snapshot", &large, "-down=dc=dc1"]),
+        ("rebalance", vec!["rebalance", "-snapshot", &demo, "-free-nodes=dc1-general-01"]),
         ("hostile-plan", vec!["job", "plan", "-verbose", "-snapshot", &cluster, &job]),
         ("hostile-drain", vec!["what-if", "-snapshot", &cluster, "-drain=00000001"]),
     ];

@@ -151,6 +151,24 @@ fn an_interrupt_gives_the_interval_of_a_search_so_far() {
 }
 
 #[test]
+fn an_interrupt_ends_the_search_for_moves_with_the_best_plan() {
+    let folder = bench("moves", SIZES[0]);
+    let sim = ["sim", "cluster", "-nodes", "600", "-allocs", "9000", "-seed", "5", "-out", "c.json"];
+    assert_eq!(run_in(folder.path(), &sim).exit, 0);
+    for size in SIZES {
+        let search = ["rebalance", "-even", "-timeout=10m", "-snapshot=c.json"];
+        let screen = encamp(size, &folder, "http://127.0.0.1:1", &search);
+        screen.wait_for("Searching for moves to lower the highest utilisation");
+        screen.press(CTRL_C);
+        let ended = screen.ends().without("Ctrl-C ends the search");
+        assert!((0..=1).contains(&ended.code()), "{}", ended.code());
+        let text = String::from_utf8_lossy(&ended.raw);
+        let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words.contains("The search was ended before it was complete"), "{words}");
+    }
+}
+
+#[test]
 fn an_interrupt_leaves_no_unfinished_file() {
     // The file is written while the backup is read.
     let server = Server::start(|_: &Request| stall());

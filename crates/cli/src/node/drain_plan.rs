@@ -34,6 +34,16 @@ pub enum Survive {
     Dc,
 }
 
+impl Survive {
+    /// The loss.
+    pub(crate) fn loss(self) -> Loss {
+        match self {
+            Survive::Node => Loss::Node,
+            Survive::Dc => Loss::Datacenter,
+        }
+    }
+}
+
 /// The flags of the plan of a drain.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub struct DrainPlanFlags {
@@ -76,10 +86,7 @@ impl DrainPlanFlags {
 
     /// The loss that `-survive` names.
     fn loss(&self) -> Option<Loss> {
-        self.survive.map(|survive| match survive {
-            Survive::Node => Loss::Node,
-            Survive::Dc => Loss::Datacenter,
-        })
+        self.survive.map(Survive::loss)
     }
 
     /// Plans and prints; the exit code.
@@ -119,17 +126,7 @@ impl DrainPlanFlags {
             ids.extend(found.iter().filter(|n| named || n.status != NodeStatus::Down).map(|n| n.id.clone()));
         }
         if let Some(text) = &self.selector {
-            let selector = Selector::parse(text)?;
-            let found = state
-                .nodes()
-                .map(|e| &e.node)
-                .filter(|n| n.status != NodeStatus::Down && selector.matches(n))
-                .map(|n| n.id.clone());
-            let before = ids.len();
-            ids.extend(found);
-            if ids.len() == before {
-                return Err(CommandError::new(format!("No node matches -selector {}", quoted(text))));
-            }
+            ids.extend(selected(state, "selector", text)?);
         }
         Ok(ids)
     }
@@ -149,6 +146,20 @@ impl DrainPlanFlags {
     }
 }
 
+/// The IDs of the nodes that match the selector of a flag. Nodes that are down do not.
+///
+/// # Errors
+/// The text is no selector, or no node matches.
+pub(crate) fn selected(state: &State, flag: &str, text: &str) -> CommandResult<Vec<String>> {
+    let selector = Selector::parse(flag, text)?;
+    let up = state.nodes().map(|e| &e.node).filter(|n| n.status != NodeStatus::Down);
+    let ids: Vec<String> = up.filter(|n| selector.matches(n)).map(|n| n.id.clone()).collect();
+    if ids.is_empty() {
+        return Err(CommandError::new(format!("No node matches -{flag} {}", quoted(text))));
+    }
+    Ok(ids)
+}
+
 /// Conditions on nodes, all of which have to hold.
 struct Selector(Vec<Condition>);
 
@@ -159,9 +170,9 @@ struct Condition {
 }
 
 impl Selector {
-    fn parse(text: &str) -> CommandResult<Selector> {
+    fn parse(flag: &str, text: &str) -> CommandResult<Selector> {
         let condition = |part: &str| {
-            let wrong = |why: &str| CommandError::new(format!("-selector {}: {why}", quoted(part)));
+            let wrong = |why: &str| CommandError::new(format!("-{flag} {}: {why}", quoted(part)));
             let (key, value) = part.split_once('=').ok_or_else(|| wrong("expected key=value or key!=value"))?;
             let (key, equal) = key.strip_suffix('!').map_or((key, true), |key| (key, false));
             let key = match Target::parse(&format!("${{{}}}", key.trim())) {
@@ -290,7 +301,8 @@ mod tests {
     fn selectors_name_what_constraints_name() {
         let mut node = Node { node_class: "big".into(), ..Node::default() };
         node.meta.insert("rack".into(), "r1".into());
-        let matches = |text: &str| Selector::parse(text).map(|s| s.matches(&node)).map_err(|e| e.to_string());
+        let matches =
+            |text: &str| Selector::parse("selector", text).map(|s| s.matches(&node)).map_err(|e| e.to_string());
         assert_eq!(matches("meta.rack=r1, node.class = big"), Ok(true));
         assert_eq!(
             (matches("meta.rack!=r1"), matches("meta.row!=a"), matches("meta.row=a")),

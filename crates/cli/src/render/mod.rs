@@ -8,6 +8,7 @@
 //! - [`clusters`]: one job on several clusters.
 //! - [`what_if`]: where allocations go after changes. [`capacity`]: how many copies fit. [`launches`], [`calendar`]:
 //!   launches to come, of a job and of a cluster.
+//! - [`rebalance`]: moves, and [`rebalance_commands`]: the same as a shell script.
 //! - [`allocations`], [`deployments`], [`evaluations`]: tables of what a cluster has.
 //! - [`gc`]: garbage collection, planned and explained.
 //! - [`html`]: reports as HTML files.
@@ -38,6 +39,8 @@ pub mod page;
 pub mod past;
 pub mod plan;
 pub mod plan_summary;
+pub mod rebalance;
+pub mod rebalance_commands;
 pub mod rollout;
 pub mod stats;
 pub mod styled;

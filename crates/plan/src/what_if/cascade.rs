@@ -84,7 +84,7 @@ pub(crate) struct Cascade {
     freed: BTreeSet<String>,
     gained: bool,
     /// All allocations that plans wrote.
-    pub(super) touched: BTreeSet<Id>,
+    pub(crate) touched: BTreeSet<Id>,
     pub(super) evaluations: usize,
     errors: BTreeSet<String>,
     /// Which nodes would reject what, in words.

@@ -120,7 +120,8 @@ pub fn copy_of(model: &Node, name: &str, id: &str) -> Node {
 }
 
 impl Edited {
-    fn unchanged(before: &State) -> Edited {
+    /// A state in which nothing has happened yet.
+    pub(crate) fn unchanged(before: &State) -> Edited {
         Edited {
             state: before.clone(),
             draining: BTreeSet::new(),
@@ -182,6 +183,23 @@ impl Edited {
         }
         self.describe("down", &nodes);
         Ok(())
+    }
+
+    /// Marks a node eligible or ineligible; a node that becomes eligible is evaluated.
+    pub(crate) fn mark(&mut self, id: &str, eligible: bool) {
+        let Some(entry) = self.state.node(id) else { return };
+        let wanted = if eligible { NodeEligibility::Eligible } else { NodeEligibility::Ineligible };
+        if entry.node.scheduling_eligibility == wanted {
+            return;
+        }
+        let node = Node { scheduling_eligibility: wanted, ..Node::clone(&entry.node) };
+        let modify_index = self.next_index();
+        self.state.replace_node_record(Arc::new(Node { modify_index, ..node }));
+        if eligible {
+            let system = self.system_jobs();
+            self.trigger_node(id, &system);
+            self.gained = true;
+        }
     }
 
     /// Adds nodes like one of the cluster as it was, so that what is lost can be replaced.
@@ -311,7 +329,8 @@ impl Edited {
         self.descriptions.push(format!("{verb} {}", listed(nodes)));
     }
 
-    fn next_index(&mut self) -> u64 {
+    /// The index of the next change.
+    pub(crate) fn next_index(&mut self) -> u64 {
         self.state.index += 1;
         self.state.index
     }

@@ -22,10 +22,10 @@ mod tests;
 pub mod timeline;
 pub(super) mod waiting;
 
-pub(super) use cascade::{Cascade, Known, Quiet};
+pub(crate) use cascade::{Cascade, Known, Quiet};
 pub use change::{Change, ChangeError, ChangeProblem};
 pub use edit::copy_of;
-pub(super) use edit::{Edited, JobKey, Trigger, Triggers, targets};
+pub(crate) use edit::{Edited, JobKey, Trigger, Triggers, targets};
 pub use outcome::{Cause, Displaced, Fate, Outcome, Owner, Placed, Unplaced};
 pub use timeline::Timeline;
 pub use waiting::missing;

@@ -22,6 +22,8 @@ const SCENES: &[(&str, &[&str], i32)] = &[
     ("what-if-large", &["what-if", "-snapshot", "large.json.zst", "-down", "dc=dc2"], 1),
     ("capacity", &["capacity", "-snapshot", "demo.json", "-survive", "1 dc", "api.hcl"], 0),
     ("capacity-large", &["capacity", "-snapshot", "large.json.zst", "api.hcl"], 0),
+    ("rebalance", &["rebalance", "-snapshot", "demo.json", "-free-nodes", "dc1-general-01,dc1-general-04"], 0),
+    ("rebalance-large", &["rebalance", "-snapshot", "large.json.zst", "-free", "6"], 0),
     ("job-plan", &["job", "plan", "-snapshot", "demo.json", "api-destructive.hcl"], 1),
     ("job-plan-evicts", &["job", "plan", "-snapshot", "preemption.json", "webapp.hcl"], 1),
     ("job-plan-placements", &["job", "plan", "-snapshot", "demo.json", "-placements", "web-canary.hcl"], 1),

@@ -1,0 +1,207 @@
+//! From a question to a plan.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::arrange::{Arranged, Arranger, Refused};
+use super::board::Board;
+use super::course::{Alike, Course, Found, OnlyThere};
+use super::error::RebalanceError;
+use super::goal::{Goal, Request};
+use super::movable::{Movable, Stays};
+use super::steps::{NodeRef, RebalancePlan, Step};
+use super::{even, figures, fit, free, spread};
+use crate::stop::Stop;
+use encamp_state::State;
+
+/// How often moves are looked for again because the scheduler refuses some.
+const MOST_TRIES: usize = 12;
+
+/// What a goal is searched with.
+pub(super) struct Scene<'a> {
+    pub before: &'a State,
+    pub board: Board,
+    pub request: &'a Request,
+    pub stop: &'a Stop,
+    pub now: i64,
+    /// Spots in the pools and datacenters of the limits.
+    pub covers: Vec<bool>,
+    /// What the job that is to fit needs.
+    pub room: Option<fit::Room>,
+}
+
+/// Plans moves at `now` (Unix nanoseconds). `stop` ends the search with the best plan so far.
+///
+/// # Errors
+/// The request names what is not there.
+pub fn rebalance(before: &State, request: &Request, stop: &Stop, now: i64) -> Result<RebalancePlan, RebalanceError> {
+    for id in &request.limits.keep {
+        if before.node(id).is_none() {
+            return Err(RebalanceError::NoNode(id.clone()));
+        }
+    }
+    let movable = Movable::new(before, &request.limits);
+    let covers = before.nodes().map(|e| movable.covers(&e.node)).collect();
+    let mut board = Board::new(before, movable, now);
+    let room = match &request.goal {
+        Goal::Fit(job) => Some(fit::Room::new(before, &mut board, job, now)?),
+        Goal::Free(_) | Goal::Spread | Goal::Even => None,
+    };
+    let mut scene = Scene { before, board, request, stop, now, covers, room };
+    let mut best = Found::default();
+    let mut arranged = Arranged { steps: Vec::new(), ends: vec![before.clone()], skipped: false };
+    for _ in 0..MOST_TRIES {
+        let found = scene.search()?;
+        let alike = found.alike.clone();
+        let only_there: &dyn Alike = &OnlyThere;
+        let alike = alike.as_deref().unwrap_or(only_there);
+        let mut arranger = Arranger { before, board: &mut scene.board, alike, limits: &request.limits, stop, now };
+        let result = arranger.arrange(&found.course);
+        best = found;
+        match result {
+            Ok(steps) => {
+                best.reached &= !steps.skipped;
+                if steps.skipped {
+                    best.missing
+                        .push("The nodes of some replacements can't be chosen: too many others suit them".into());
+                }
+                arranged = steps;
+                break;
+            }
+            Err(Refused { hop, entirely }) => {
+                // From now on the numbers allow less than may be possible: they prove nothing.
+                scene.board.exact = false;
+                best.course = Course::default();
+                best.reached = false;
+                best.missing = vec!["The scheduler does not make the moves that were found".into()];
+                if !scene.board.refused.insert((hop.item, hop.to)) || entirely {
+                    scene.board.refuse_everywhere(hop.item);
+                }
+            }
+        }
+        if stop.now() {
+            best.cut = true;
+            break;
+        }
+    }
+    scene.plan(best, arranged)
+}
+
+impl Scene<'_> {
+    fn search(&mut self) -> Result<Found, RebalanceError> {
+        let most = self.request.limits.max_moves.unwrap_or(usize::MAX);
+        match &self.request.goal {
+            Goal::Free(nodes) => {
+                let wanted = free::wanted(self.before, &self.board, &self.covers, nodes)?;
+                let mut found = free::search(&mut self.board, &wanted, most, self.stop);
+                if !found.reached {
+                    found.missing.extend(self.why_not_free(&wanted, &found));
+                }
+                Ok(found)
+            }
+            Goal::Fit(_) => {
+                let Some(room) = &self.room else { return Ok(Found::default()) };
+                Ok(fit::search(&mut self.board, room, most, self.stop))
+            }
+            Goal::Spread => {
+                let aims = spread::Aims::new(&self.board);
+                Ok(spread::search(&mut self.board, aims, most, self.stop))
+            }
+            Goal::Even => Ok(even::search(&mut self.board, most, self.stop)),
+        }
+    }
+
+    fn why_not_free(&self, wanted: &free::Wanted, found: &Found) -> Vec<String> {
+        let mut out = Vec::new();
+        let freed = found.course.emptied.len();
+        if wanted.held.is_empty() && wanted.spots.len() < wanted.count {
+            let n = wanted.spots.len();
+            out.push(format!("Only {n} of {} nodes can be emptied", wanted.count));
+        }
+        for spot in &wanted.held {
+            out.push(self.held(*spot));
+        }
+        for spot in found.stuck.iter().filter(|s| !wanted.held.contains(s)) {
+            let name = &self.board.spots[*spot].node.node.name;
+            out.push(format!("No other node has capacity for an allocation of node {name}"));
+        }
+        if out.is_empty() {
+            out.push(format!("Only {freed} of {} nodes can be emptied within the limits", wanted.count));
+        }
+        out
+    }
+
+    /// Why a node can't be emptied.
+    fn held(&self, spot: usize) -> String {
+        let spot = &self.board.spots[spot];
+        let mut reasons: BTreeMap<&Stays, usize> = BTreeMap::new();
+        spot.fixed.iter().for_each(|(reason, n)| *reasons.entry(reason).or_default() += n);
+        let reasons: Vec<String> = reasons.into_iter().map(|(r, n)| format!("{n} {}", r.reason())).collect();
+        format!("Allocations stay on node {}: {}", spot.node.node.name, reasons.join("; "))
+    }
+
+    fn plan(&self, found: Found, arranged: Arranged) -> Result<RebalancePlan, RebalanceError> {
+        let Arranged { steps, ends, .. } = arranged;
+        let after = ends.first().unwrap_or(self.before);
+        let moves = steps.iter().map(|s| s.moves.len()).sum();
+        let jobs: BTreeSet<(&str, &str)> = steps.iter().flat_map(touched).collect();
+        let jobs = jobs.len();
+        let mut missing = found.missing;
+        let freed = self.freed(&ends);
+        let mut reached = found.reached;
+        if let Goal::Free(_) = self.request.goal {
+            let emptied = found.course.emptied.len();
+            let still = found.course.emptied.iter().filter(|s| ends.iter().all(|e| self.is_empty(**s, e))).count();
+            if still < emptied {
+                reached = false;
+                missing.push(format!(
+                    "Once they are eligible again, {} of {emptied} emptied nodes take allocations that wait for capacity",
+                    emptied - still
+                ));
+            }
+        }
+        if let Goal::Fit(job) = &self.request.goal {
+            for end in &ends {
+                let unplaced = fit::unplaced(end, job, self.now)?;
+                let n: i64 = unplaced.values().sum();
+                if n > 0 && reached {
+                    reached = false;
+                    missing.push(format!("{n} allocations of job {} are still unplaced", job.id));
+                }
+            }
+        }
+        Ok(RebalancePlan {
+            moves,
+            at_least: found.at_least.min(if reached { moves } else { usize::MAX }),
+            reached,
+            missing,
+            chosen: self.chosen(&found.course),
+            freed,
+            jobs,
+            before: figures::figures(self.before),
+            after: figures::figures(after),
+            cut: found.cut,
+            steps,
+        })
+    }
+
+    fn is_empty(&self, spot: usize, state: &State) -> bool {
+        let id = &self.board.spots[spot].node.node.id;
+        state.node(id).is_some_and(|n| figures::is_empty(n))
+    }
+
+    /// The nodes that were chosen to become empty.
+    fn chosen(&self, course: &Course) -> Vec<NodeRef> {
+        course.emptied.iter().map(|s| self.board.spots[*s].named()).collect()
+    }
+
+    /// Nodes that are empty in every end and were not.
+    fn freed(&self, ends: &[State]) -> Vec<NodeRef> {
+        let spots = (0..self.board.spots.len()).filter(|s| !self.is_empty(*s, self.before));
+        let emptied = spots.filter(|s| ends.iter().all(|e| self.is_empty(*s, e)));
+        emptied.map(|s| self.board.spots[s].named()).collect()
+    }
+}
+
+fn touched(step: &Step) -> impl Iterator<Item = (&str, &str)> {
+    step.moves.iter().map(|m| (m.allocation.namespace.as_str(), m.allocation.job_id.as_str()))
+}

@@ -1,0 +1,322 @@
+//! Rebalances of generated small clusters: the number of moves is that of exhaustive search in at least 95 of 100
+//! cases, no bound is above the truth, and every plan does what it promises when a leader carries it out with other
+//! IDs, and so in other orders of nodes.
+//!
+//! Runs 25 cases of each goal, or `ENCAMP_REBALANCE_CASES`; `ENCAMP_TESTS=all` runs 300. Seeds count up from
+//! `ENCAMP_REBALANCE_START` (1). `ENCAMP_REBALANCE_SEED=n` runs case `n` alone.
+
+use std::sync::Arc;
+
+use encamp_model::random::Random;
+use encamp_plan::rebalance::{Action, Goal, Limits, Nodes, RebalancePlan, Request, Step, follow, rebalance};
+use encamp_plan::stop::Stop;
+use encamp_plan::survival::Loss;
+use encamp_plan::what_if::change::Nodes as Lost;
+use encamp_plan::what_if::{Change, what_if};
+use encamp_state::State;
+use encamp_test_support::dice::Dice;
+use encamp_test_support::seeds::Verdict;
+use encamp_test_support::tier::rounds;
+
+use crate::rebalance_support::SUITE;
+use crate::rebalance_support::cluster::{self, Kind, NOW, Small, SmallGroup};
+use crate::rebalance_support::replay::replay;
+use crate::rebalance_support::truth::Truth;
+
+/// Cases of a plain run.
+const CASES: u64 = 25;
+/// Cases of a run of all tests.
+const ALL_CASES: u64 = 300;
+/// Times that a plan is carried out.
+const REPLAYS: u64 = 3;
+
+/// What came out.
+#[derive(Debug, Clone, Copy, Default)]
+struct Tally {
+    cases: u64,
+    /// Plans with the fewest moves.
+    fewest: u64,
+    /// Plans with more.
+    more: u64,
+    /// Goals that no moves reach.
+    never: u64,
+    /// Cases too large for exhaustive search.
+    large: u64,
+    moves: u64,
+    steps: u64,
+    /// Moves that hold wherever the replacement is placed.
+    anywhere: u64,
+}
+
+impl Tally {
+    fn merge(&mut self, other: &Tally) {
+        let pairs = [
+            (&mut self.cases, other.cases),
+            (&mut self.fewest, other.fewest),
+            (&mut self.more, other.more),
+            (&mut self.never, other.never),
+            (&mut self.large, other.large),
+            (&mut self.moves, other.moves),
+            (&mut self.steps, other.steps),
+            (&mut self.anywhere, other.anywhere),
+        ];
+        pairs.into_iter().for_each(|(to, from)| *to += from);
+    }
+
+    fn add(&mut self, plan: &RebalancePlan) {
+        self.cases += 1;
+        self.moves += plan.moves as u64;
+        self.steps += plan.steps.len() as u64;
+        self.anywhere += plan.steps.iter().flat_map(|s| &s.moves).filter(|m| !m.only_there).count() as u64;
+    }
+
+    /// Compares a plan with the truth.
+    fn judge(&mut self, plan: &RebalancePlan, truth: Truth) -> Verdict {
+        match truth {
+            Truth::TooLarge => self.large += 1,
+            Truth::Never if plan.reached => return Err("a goal is reached that can't be".into()),
+            Truth::Never => self.never += 1,
+            Truth::Moves(n) => {
+                if plan.at_least > n {
+                    return Err(format!("{n} moves are enough, the bound is {}", plan.at_least));
+                }
+                if plan.reached && plan.moves < n {
+                    return Err(format!("{} moves reach what needs {n}", plan.moves));
+                }
+                let best = plan.reached && plan.moves == n;
+                *(if best { &mut self.fewest } else { &mut self.more }) += 1;
+                if !best && SUITE.alone().is_some() {
+                    println!("{n} moves are enough: {plan:#?}");
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn planned(state: &State, goal: Goal, limits: Limits) -> Result<RebalancePlan, String> {
+    rebalance(state, &Request { goal, limits }, &Stop::never(), NOW).map_err(|e| e.to_string())
+}
+
+/// Carries a plan out several times; `holds` looks at the end.
+fn carried_out(state: &State, plan: &RebalancePlan, seed: u64, holds: impl Fn(&State) -> Verdict) -> Verdict {
+    for n in 0..REPLAYS {
+        let end = replay(state, plan, seed * 100 + n).inspect_err(|_| {
+            if SUITE.alone().is_some() {
+                println!("{plan:#?}");
+            }
+        })?;
+        holds(&end)?;
+    }
+    Ok(())
+}
+
+fn run(name: &str, case: impl Fn(u64, &mut Tally) -> Verdict + Sync) {
+    if let Some(seed) = SUITE.alone() {
+        let mut tally = Tally::default();
+        case(seed, &mut tally).unwrap_or_else(|e| panic!("{name}, case {seed}: {e}"));
+        println!("{tally:?}");
+        return;
+    }
+    let cases = rounds("ENCAMP_REBALANCE_CASES", CASES, ALL_CASES);
+    let run = SUITE.run(|seed, _| seed >= SUITE.first() + cases, case, Tally::merge);
+    let t = run.total;
+    SUITE.judge(&run, &format!("{name}: {t:?}"));
+    assert!(t.fewest > 0 && t.fewest * 100 >= (t.fewest + t.more) * 95, "{name}: {t:?}");
+}
+
+/// Where the allocations of a state are, in the numbers of the cluster it was made of.
+fn position(small: &Small, state: &State) -> Vec<u8> {
+    let node = |id: &str| (0..small.nodes.len()).find(|n| Small::node_id(*n) == id).expect("a node") as u8;
+    let mut at: Vec<(usize, u8)> = Vec::new();
+    for e in state.allocs().filter(|e| !e.alloc.terminal()) {
+        let group = e.alloc.job_id.strip_prefix("job-").and_then(|n| n.parse().ok());
+        at.extend(group.map(|g: usize| (g, node(&e.alloc.node_id))));
+    }
+    at.sort_unstable();
+    at.into_iter().map(|(_, n)| n).collect()
+}
+
+#[test]
+fn the_fewest_moves_empty_nodes() {
+    run("free", |seed, tally| {
+        let mut random = Random::new(seed, "rebalance free");
+        let small = Small::draw(&mut random, Kind::Plain);
+        let state = small.state();
+        let count = small.empty(&small.position()) + if random.one_in(3) { 2 } else { 1 };
+        let plan = planned(&state, Goal::Free(Nodes::Count { count, cost: None }), Limits::default())?;
+        tally.add(&plan);
+        tally.judge(&plan, small.fewest(|at| small.empty(at) >= count))?;
+        carried_out(&state, &plan, seed, |end| {
+            let empty = small.empty(&position(&small, end));
+            if plan.reached && empty < count { Err(format!("{empty} nodes are empty, not {count}")) } else { Ok(()) }
+        })
+    });
+}
+
+#[test]
+fn the_fewest_moves_make_room_for_a_job() {
+    run("fit", |seed, tally| {
+        let mut random = Random::new(seed, "rebalance fit");
+        let small = Small::draw(&mut random, Kind::Plain);
+        let state = small.state();
+        let ask = (random.between(3, 10) * 100, random.between(3, 10) * 100, random.one_in(3));
+        let fit = small.copies(&small.position(), ask);
+        let count = fit + if random.one_in(4) { 2 } else { 1 };
+        let group = SmallGroup {
+            cpu: ask.0,
+            memory: ask.1,
+            port: None,
+            alone: ask.2,
+            rack: None,
+            spread: None,
+            sticky: false,
+            at_once: 1,
+        };
+        let job = Arc::new(cluster::job("new", &group, count));
+        let plan = planned(&state, Goal::Fit(job), Limits::default())?;
+        tally.add(&plan);
+        tally.judge(&plan, small.fewest(|at| small.copies(at, ask) >= count))?;
+        carried_out(&state, &plan, seed, |end| {
+            let copies = small.copies(&position(&small, end), ask);
+            if plan.reached && copies < count { Err(format!("{copies} copies fit, not {count}")) } else { Ok(()) }
+        })
+    });
+}
+
+#[test]
+fn the_fewest_moves_restore_spreads() {
+    run("spread", |seed, tally| {
+        let mut random = Random::new(seed, "rebalance spread");
+        let small = Small::draw(&mut random, Kind::Spread);
+        let state = small.state();
+        let plan = planned(&state, Goal::Spread, Limits::default())?;
+        tally.add(&plan);
+        let lowest = small.lowest(usize::MAX, |at| small.off_target(at));
+        let off = replay(&state, &plan, seed).map(|end| small.off_target(&position(&small, &end)))?;
+        let truth = match lowest {
+            None => Truth::TooLarge,
+            Some((wanted, moves)) if off <= wanted => Truth::Moves(moves),
+            Some(_) => {
+                tally.more += 1;
+                return Ok(());
+            }
+        };
+        tally.judge(&plan, truth)?;
+        carried_out(&state, &plan, seed, |end| {
+            let again = small.off_target(&position(&small, end));
+            if again == off { Ok(()) } else { Err(format!("{again} are off, not {off}")) }
+        })
+    });
+}
+
+#[test]
+fn the_fewest_moves_lower_the_highest_utilisation() {
+    run("even", |seed, tally| {
+        let mut random = Random::new(seed, "rebalance even");
+        let small = Small::draw(&mut random, Kind::Plain);
+        let state = small.state();
+        let most = random.between(1, 3) as usize;
+        let plan = planned(&state, Goal::Even, Limits { max_moves: Some(most), ..Limits::default() })?;
+        tally.add(&plan);
+        let lowest = small.lowest(most, |at| small.highest(at));
+        let after = |end: &State| small.highest(&position(&small, end));
+        let level = plan.after.areas.iter().map(|a| a.highest.cpu.max(a.highest.memory)).max().unwrap_or(0);
+        let truth = match lowest {
+            None => Truth::TooLarge,
+            // The bound is for the level that is reached.
+            Some((best, moves)) if level <= best => Truth::Moves(moves),
+            Some((best, _)) => {
+                tally.more += 1;
+                if SUITE.alone().is_some() {
+                    println!("{best} is possible: {plan:#?}");
+                }
+                return Ok(());
+            }
+        };
+        tally.judge(&plan, truth)?;
+        carried_out(&state, &plan, seed, |end| {
+            let found = after(end);
+            if found == level { Ok(()) } else { Err(format!("the highest use is {found}, not {level}")) }
+        })
+    });
+}
+
+/// Allocations that are unplaced after the worst loss of a node.
+fn worst_loss(small: &Small, state: &State) -> i64 {
+    let after = |n: usize| {
+        let change = Change::Down(Lost::One(Small::node_id(n)));
+        let outcome = what_if(state, &[change], "default", NOW).expect("a node").outcome;
+        outcome.unplaced.iter().map(|u| u.count).sum::<i64>()
+    };
+    (0..small.nodes.len()).map(after).max().unwrap_or(0)
+}
+
+/// The loss of a node in the middle of a step leaves no more unplaced than the worst loss before the first step.
+#[test]
+fn a_loss_during_a_step_costs_no_more_than_before() {
+    let (mut steps, mut avoided) = (0, 0);
+    for seed in 1..=30 {
+        let mut random = Random::new(seed, "rebalance survive");
+        let small = Small::draw(&mut random, Kind::Plain);
+        let state = small.state();
+        let goal = Goal::Free(Nodes::Count { count: small.empty(&small.position()) + 1, cost: None });
+        let any = planned(&state, goal.clone(), Limits::default()).expect("a plan");
+        let plan = planned(&state, goal, Limits { survive: Some(Loss::Node), ..Limits::default() }).expect("a plan");
+        avoided += usize::from(any.reached && !plan.reached);
+        let (before, mut now) = (worst_loss(&small, &state), state);
+        for step in &plan.steps {
+            let until = |a: &&Action| !matches!(a, Action::MarkEligible { .. });
+            let actions = step.actions.iter().filter(until).cloned().collect();
+            let during = follow(&now, &Step { actions, moves: Vec::new(), at_least: 0 }, NOW).expect("as planned");
+            let worst = worst_loss(&small, &during.state);
+            assert!(worst <= before, "case {seed}: {worst} are unplaced after a loss, not {before}: {step:#?}");
+            now = follow(&now, step, NOW).expect("as planned").state;
+            steps += 1;
+        }
+    }
+    assert!(steps > 5 && avoided > 0, "{steps} steps, {avoided} plans are not safe");
+}
+
+#[test]
+fn limits_are_kept() {
+    let mut moves = 0;
+    for seed in 1..=40 {
+        let mut random = Random::new(seed, "rebalance limits");
+        let small = Small::draw(&mut random, Kind::Plain);
+        let state = small.state();
+        let jobs: Vec<(String, String)> = (0..small.groups.len())
+            .filter(|g| g % 2 == 0)
+            .map(|g| ("default".to_string(), format!("job-{g}")))
+            .collect();
+        let keep = vec![Small::node_id(0)];
+        let limits = Limits { jobs: jobs.clone(), keep: keep.clone(), max_moves: Some(2), ..Limits::default() };
+        for goal in [Goal::Even, Goal::Spread, Goal::Free(Nodes::Count { count: 1, cost: None })] {
+            let plan = planned(&state, goal.clone(), limits.clone()).expect("a plan");
+            assert!(plan.moves <= 2, "case {seed}: {plan:#?}");
+            for moved in plan.steps.iter().flat_map(|s| &s.moves) {
+                let a = &moved.allocation;
+                assert!(jobs.contains(&(a.namespace.clone(), a.job_id.clone())), "case {seed}: {a:?}");
+                assert!(!keep.contains(&a.node.id), "case {seed}: {a:?}");
+            }
+            moves += plan.moves;
+            let none = Limits { priority_ceiling: Some(49), ..limits.clone() };
+            assert_eq!(planned(&state, goal, none).expect("a plan").moves, 0, "case {seed}: jobs have priority 50");
+        }
+    }
+    assert!(moves > 10, "{moves} moves");
+}
+
+#[test]
+fn nodes_that_are_not_there_are_named() {
+    let small = Small::draw(&mut Random::new(1, "rebalance mistakes"), Kind::Plain);
+    let state = small.state();
+    let named = |id: &str| Goal::Free(Nodes::Named(vec![id.into()]));
+    let wrong = planned(&state, named("nowhere"), Limits::default()).expect_err("no such node");
+    assert_eq!(wrong, "no node has the ID \"nowhere\"");
+    let cost = Goal::Free(Nodes::Count { count: 1, cost: Some("price".into()) });
+    assert_eq!(planned(&state, cost, Limits::default()).expect_err("no cost"), "no node has \"price\" in its metadata");
+    let rack = Goal::Free(Nodes::Count { count: 1, cost: Some("rack".into()) });
+    let wrong = planned(&state, rack, Limits::default()).expect_err("no number");
+    assert!(wrong.ends_with("in its metadata, which is no number"), "{wrong}");
+}
