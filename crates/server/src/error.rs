@@ -199,6 +199,8 @@ impl From<ProposeError> for Error {
 }
 
 impl From<Refusal> for Error {
+    // All refusals are named, so that a new one needs a decision; a line for each would be pages.
+    #[rustfmt::skip]
     fn from(e: Refusal) -> Error {
         let kind = match e {
             Refusal::NodeNotFound => ErrorKind::NodeNotFound,
@@ -216,7 +218,22 @@ impl From<Refusal> for Error {
             | Refusal::DefaultMethodTaken { .. }
             | Refusal::BindingRuleNotFound { .. } => ErrorKind::BadRequest,
             // Callers show the text.
-            _ => ErrorKind::Internal,
+            Refusal::PoolChange { .. } | Refusal::PoolDeletion { .. } | Refusal::PoolNotFound { .. }
+            | Refusal::DefaultNamespace | Refusal::NamespaceNotFound | Refusal::NamespaceHasJobs { .. }
+            | Refusal::NamespaceHasVariables { .. } | Refusal::ServiceNotFound | Refusal::DeploymentGone { .. }
+            | Refusal::DeploymentEnded { .. } | Refusal::DeploymentNotFound | Refusal::PromotionTooLate { .. }
+            | Refusal::UnhealthyCanaries(_) | Refusal::PromotionUndone | Refusal::UnknownAlloc { .. }
+            | Refusal::AllocOfOtherDeployment { .. } | Refusal::JobNamespaceNotFound { .. }
+            | Refusal::JobPoolNotFound { .. } | Refusal::JobNotFound | Refusal::JobVersionNotFound { .. }
+            | Refusal::TagTaken { .. } | Refusal::TagNotFound { .. } | Refusal::RekeyInactive
+            | Refusal::KeyInUse | Refusal::KeyNotFound | Refusal::NodeDraining | Refusal::NotANodeChange
+            | Refusal::AllocNotFound { .. } | Refusal::EvalNotFound { .. } | Refusal::AllocWithoutJob { .. }
+            | Refusal::VolumeNamespaceNotFound { .. } | Refusal::VolumeExists { .. }
+            | Refusal::VolumeNotFound { .. } | Refusal::VolumeClaimNotFound | Refusal::VolumeInUse { .. }
+            | Refusal::CsiVolumeNamespaceNotFound { .. } | Refusal::CsiVolumeExists { .. }
+            | Refusal::CsiVolumeNotFound { .. } | Refusal::CsiVolumeInUse { .. }
+            | Refusal::CsiAllocEnded { .. } | Refusal::CsiCapability { .. } | Refusal::CsiClaimUnknown
+            | Refusal::CsiPluginNotFound { .. } | Refusal::CsiPluginInUse | Refusal::Snapshot(_) => ErrorKind::Internal,
         };
         Error::new(kind, e.to_string())
     }
