@@ -43,10 +43,7 @@ impl JobPlan {
         env: &Environment,
     ) -> Result<Planned, NotPlanned> {
         if self.remote {
-            let response = self.ask(&file.job, env)?;
-            let effects = Effects { tally: Tally::of_response(&response, &file.job), ..Effects::default() };
-            let remarks = remarks::of(file, None, env.now);
-            return Ok(Planned { response, effects, remarks, taken_at: env.now, now: env.now, ..Planned::default() });
+            return Ok(self.planned_by_servers(file, env)?);
         }
         let id = file.job.id.clone().unwrap_or_default();
         let namespace = self.general.namespace_of(&file.job, env);
@@ -64,12 +61,12 @@ impl JobPlan {
         let planned = plan_job(state, &file.job, &options, &server, now);
         let planned = planned.map_err(|e| NotPlanned::Job(file.refused(&e)))?;
         let remarks = remarks::of(file, Some(&Destination { state, admitted: &planned.run.job }), now);
-        let mut disagreements = Vec::new();
-        if self.check_remote {
-            disagreements = compare::disagreements(&planned.response, &self.ask(&file.job, env)?);
-            if disagreements.is_empty() {
-                notes.push("The servers' plan is the same.".into());
-            }
+        let disagreements = match self.check_remote {
+            true => compare::disagreements(&planned.response, &self.ask(&file.job, env)?),
+            false => Vec::new(),
+        };
+        if self.check_remote && disagreements.is_empty() {
+            notes.push("The servers' plan is the same.".into());
         }
         let explanation = self.explanation(&planned.run, now)?;
         let rollout = match self.rollout {
@@ -103,6 +100,14 @@ impl JobPlan {
             taken_at,
             now,
         })
+    }
+
+    /// The plan that the servers make.
+    fn planned_by_servers(&self, file: &JobFile, env: &Environment) -> CommandResult<Planned> {
+        let response = self.ask(&file.job, env)?;
+        let effects = Effects { tally: Tally::of_response(&response, &file.job), ..Effects::default() };
+        let remarks = remarks::of(file, None, env.now);
+        Ok(Planned { response, effects, remarks, taken_at: env.now, now: env.now, ..Planned::default() })
     }
 
     /// The effects of the plan. For readers of the summary, the rest of a rolling update is simulated.

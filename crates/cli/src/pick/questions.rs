@@ -22,6 +22,17 @@ const ARRIVAL: Duration = Duration::from_millis(500);
 const ITEM_MARK: &str = "> ";
 const ERROR_MARK: &str = "error: ";
 
+/// Why an answer is not accepted.
+#[derive(Debug, thiserror::Error)]
+enum Unreadable {
+    #[error("Enter a whole number from {0} up.")]
+    Number(u32),
+    #[error("There is no word.")]
+    NoWord,
+    #[error("A quotation mark has no counterpart.")]
+    Quotation,
+}
+
 /// A terminal on which questions are asked, until this is dropped.
 pub(crate) struct Questions {
     term: Term,
@@ -56,7 +67,7 @@ impl Questions {
     pub(crate) fn number(&self, what: &str, least: u32, default: u32) -> Result<u32, Cancelled> {
         let read = |text: &str| match text.trim().parse::<u32>() {
             Ok(number) if number >= least => Ok(number),
-            _ => Err(format!("Enter a whole number from {least} up.")),
+            _ => Err(Unreadable::Number(least)),
         };
         self.input(what, &default.to_string(), read)
     }
@@ -64,21 +75,26 @@ impl Questions {
     /// Asks for the words of a command line.
     pub(crate) fn words(&self, what: &str, default: &str) -> Result<Vec<String>, Cancelled> {
         let read = |text: &str| match shell_words::split(text) {
-            Ok(words) if words.is_empty() => Err("There is no word.".to_string()),
+            Ok(words) if words.is_empty() => Err(Unreadable::NoWord),
             Ok(words) => Ok(words),
-            Err(_) => Err("A quotation mark has no counterpart.".to_string()),
+            Err(_) => Err(Unreadable::Quotation),
         };
         self.input(what, default, read)
     }
 
     /// Asks for a text until it can be read.
-    fn input<T>(&self, what: &str, default: &str, read: impl Fn(&str) -> Result<T, String>) -> Result<T, Cancelled> {
+    fn input<T>(
+        &self,
+        what: &str,
+        default: &str,
+        read: impl Fn(&str) -> Result<T, Unreadable>,
+    ) -> Result<T, Cancelled> {
         // An error stands above the question that is repeated.
         let wrong = Cell::new(false);
         let valid = |text: &String| {
             let read = read(text).map(drop);
             wrong.set(read.is_err());
-            read.map_err(|error| shortened(&error, self.room(ERROR_MARK)))
+            read.map_err(|error| shortened(&error.to_string(), self.room(ERROR_MARK)))
         };
         let input = Input::<String>::new().with_prompt(what).default(default.to_string()).report(false);
         let answered = input.validate_with(valid).interact_text_on(&self.term);

@@ -292,13 +292,7 @@ fn greedy(board: &mut Board, room: &Room, most: usize, stop: &Stop) -> Found {
     'needs: for need in needs {
         let mut left = need.copies;
         // What has room already, the most first, is closed.
-        let mut with_room: Vec<(i64, usize)> = (0..board.spots.len())
-            .filter(|s| !closed.contains(s))
-            .map(|s| (Room::copies_at(need, board, s), s))
-            .filter(|(n, _)| *n > 0)
-            .collect();
-        with_room.sort_unstable_by_key(|(n, s)| (Reverse(*n), *s));
-        for (n, spot) in with_room {
+        for (n, spot) in with_room(board, need, &closed) {
             if left <= 0 {
                 break;
             }
@@ -341,6 +335,15 @@ fn greedy(board: &mut Board, room: &Room, most: usize, stop: &Stop) -> Found {
     }
     found.course.closed = closed.into_iter().collect();
     found.course.anywhere = true;
+    found
+}
+
+/// Spots that have room for copies, and for how many, the most first.
+fn with_room(board: &Board, need: &Need, closed: &BTreeSet<usize>) -> Vec<(i64, usize)> {
+    let open = (0..board.spots.len()).filter(|s| !closed.contains(s));
+    let mut found: Vec<(i64, usize)> =
+        open.map(|s| (Room::copies_at(need, board, s), s)).filter(|(n, _)| *n > 0).collect();
+    found.sort_unstable_by_key(|(n, s)| (Reverse(*n), *s));
     found
 }
 
