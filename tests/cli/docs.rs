@@ -108,7 +108,7 @@ fn stories_on_fixtures_show_what_is_printed() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let folder = Folder::new("stories");
     std::os::unix::fs::symlink(root.join("fixtures"), folder.path().join("fixtures")).unwrap();
-    for (name, least) in [("launches.md", 5), ("several-clusters.md", 3)] {
+    for (name, least) in [("launches.md", 5), ("several-clusters.md", 3), ("three-questions.md", 3)] {
         let text = std::fs::read_to_string(root.join("docs/guide").join(name)).unwrap();
         let (now, commands) = redone(&text, folder.path());
         assert!(commands >= least, "{name}: {commands} commands");

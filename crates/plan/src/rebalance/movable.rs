@@ -172,10 +172,10 @@ fn at_once(state: &State, job: &Job, group: &TaskGroup) -> usize {
 fn claims_move(state: &State, group: &TaskGroup, a: &Allocation) -> bool {
     group.volumes.iter().flatten().filter(|(_, v)| v.r#type == "csi").all(|(_, request)| {
         let volume = state.csi_volume(&a.namespace, &request.source_for(&a.name));
-        volume.is_some_and(|v| match v.access_mode.as_str() {
-            "multi-node-multi-writer" => true,
-            "multi-node-reader-only" | "multi-node-single-writer" => request.read_only,
-            _ => false,
+        volume.is_some_and(|v| match CsiAccess::of_mode(&v.access_mode) {
+            Some(CsiAccess::MultiNodeMultiWriter) => true,
+            Some(CsiAccess::MultiNodeReader | CsiAccess::MultiNodeSingleWriter) => request.read_only,
+            Some(CsiAccess::SingleNodeReader | CsiAccess::SingleNodeWriter) | None => false,
         })
     })
 }

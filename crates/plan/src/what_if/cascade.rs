@@ -302,7 +302,7 @@ impl Cascade {
         self.delayed.extend(answer.created.into_iter().filter(|e| !e.wait_until.is_zero()));
     }
 
-    /// Notes whether an evaluation, which took this many IDs, would find no node again.
+    /// Notes whether another evaluation, which would take this many IDs, surely places nothing.
     fn note_futility(&mut self, key: &JobKey, answer: &Answer, changes_nothing: bool, ids: u64) {
         let Some(futile) = &mut self.futile else { return };
         let mut failed = answer.updates.iter().flat_map(|e| e.failed_tg_allocs.keys()).peekable();
