@@ -33,23 +33,25 @@ pub struct Terminal {
 /// A command for a terminal, without arguments.
 ///
 /// The program `setsid` makes the terminal the controlling one: what does that in this process, between fork and exec,
-/// copies the tables of its memory each time, which take longer than the command. The command takes interrupts as
-/// commands of a shell do, also if this test ignores them: a shell starts what runs in the background that way, and
-/// whatever that starts inherits it.
+/// copies the tables of its memory each time, which take longer than the command. The command takes signals as
+/// commands of a shell do, also if this test ignores them: a shell starts what runs in the background that way, `nohup`
+/// what outlives the terminal, and whatever these start inherits it.
 pub fn command(program: &str) -> Command {
     let mut command = Command::new("/usr/bin/setsid");
     command.arg("--ctty");
-    if ignores_interrupts() {
-        command.args(["/usr/bin/env", "--default-signal=INT,QUIT"]);
+    if ignores_signals() {
+        command.args(["/usr/bin/env", "--default-signal=HUP,INT,QUIT,TERM"]);
     }
     command.arg(program);
     command
 }
 
-fn ignores_interrupts() -> bool {
+/// Whether this process ignores a signal that ends commands.
+fn ignores_signals() -> bool {
     let status = procfs::process::Process::myself().and_then(|own| own.status());
-    let signals = status.map_or(0, |status| status.sigign);
-    signals >> (rustix::process::Signal::INT.as_raw() - 1) & 1 == 1
+    let ignored = status.map_or(0, |status| status.sigign);
+    let ends = [Signal::HUP, Signal::INT, Signal::QUIT, Signal::TERM];
+    ends.iter().any(|signal| ignored >> (signal.as_raw() - 1) & 1 == 1)
 }
 
 /// The modes of a terminal, as a text that can be compared.
