@@ -252,12 +252,18 @@ pub fn print(file: &SnapshotFile) -> String {
 
 #[test]
 fn demo_cluster_is_current() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/demo");
-    let want = print(&snapshot_of(&demo_cluster(&folder), "the demo cluster"));
+    is_current("demo", "fixtures", |folder| print(&snapshot_of(&demo_cluster(folder), "the demo cluster")));
+}
+
+/// Checks that the cluster of a folder of fixtures is the generated one, or writes it. `module` is that of the test.
+pub fn is_current(name: &str, module: &str, generated: impl FnOnce(&Path) -> String) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures").join(name);
+    let want = generated(&folder);
     let path = folder.join("cluster.json");
     if std::env::var_os("ENCAMP_UPDATE").is_some() {
         std::fs::write(&path, &want).unwrap();
     }
     let have = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(have == want, "fixtures/demo/cluster.json is stale: run ENCAMP_UPDATE=1 cargo test --test cli fixtures");
+    let how = format!("run ENCAMP_UPDATE=1 cargo test --test cli {module}");
+    assert!(have == want, "fixtures/{name}/cluster.json is stale: {how}");
 }

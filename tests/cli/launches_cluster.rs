@@ -12,7 +12,7 @@ use encamp_plan::launches::child;
 use encamp_plan::{dry_run, plan_job, server_context};
 use encamp_state::State;
 
-use crate::fixtures::{NOW, node, print, register, snapshot_of};
+use crate::fixtures::{NOW, is_current, node, print, register, snapshot_of};
 
 const MINUTE: i64 = 60 * SECOND;
 
@@ -101,15 +101,5 @@ fn cluster(folder: &Path) -> State {
 
 #[test]
 fn cluster_of_launches_is_current() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/launches");
-    let want = print(&snapshot_of(&cluster(&folder), "the cluster of launches"));
-    let path = folder.join("cluster.json");
-    if std::env::var_os("ENCAMP_UPDATE").is_some() {
-        std::fs::write(&path, &want).unwrap();
-    }
-    let have = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(
-        have == want,
-        "fixtures/launches/cluster.json is stale: run ENCAMP_UPDATE=1 cargo test --test cli launches"
-    );
+    is_current("launches", "launches", |folder| print(&snapshot_of(&cluster(folder), "the cluster of launches")));
 }
