@@ -99,7 +99,7 @@ pub(super) fn search(board: &mut Board, most: usize, stop: &Stop) -> Found {
         best.course = Course::default();
     }
     best.alike = Some(Rc::new(Level(level)));
-    best.at_least = if level < first { Level(level).left(board) } else { 0 };
+    best.at_least = if level < first { board.without_claims(|board| Level(level).left(board)) } else { 0 };
     if is_small(board) && board.exact && !best.course.hops.is_empty() {
         best.at_least = best.at_least.max(fewest(board, &Level(level), most, stop).at_least);
     }

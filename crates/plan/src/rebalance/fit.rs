@@ -255,7 +255,7 @@ fn costs(need: &Need, board: &Board, spot: usize, most: usize) -> Vec<usize> {
 
 /// Looks for few moves that make room.
 pub(super) fn search(board: &mut Board, room: &Room, most: usize, stop: &Stop) -> Found {
-    let mut at_least = room.left(board);
+    let mut at_least = board.without_claims(|board| room.left(board));
     if is_small(board) {
         let fewest = fewest(board, room, most, stop);
         // Whether several groups fit together is not decided exactly.
@@ -266,7 +266,7 @@ pub(super) fn search(board: &mut Board, room: &Room, most: usize, stop: &Stop) -
             let course = Course { hops, ..Course::default() };
             return Found { course, reached: true, at_least, ..Found::default() };
         }
-        if fewest.impossible && most == usize::MAX {
+        if fewest.impossible && board.exact && most == usize::MAX {
             at_least = IMPOSSIBLE;
         }
     }
@@ -329,12 +329,10 @@ fn greedy(board: &mut Board, room: &Room, most: usize, stop: &Stop) -> Found {
     }
     found.reached = room.left(board) == 0;
     board.rewind(moves);
-    if !found.reached {
-        found.course.hops.clear();
-        closed.clear();
-    }
     found.course.closed = closed.into_iter().collect();
     found.course.anywhere = true;
+    // Moves that are left out cost the room of one copy, which another attempt looks for elsewhere.
+    found.course.optional = true;
     found
 }
 

@@ -1,6 +1,7 @@
 //! From a question to a plan.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use super::arrange::{Arranged, Arranger, Refused};
 use super::board::Board;
@@ -11,10 +12,12 @@ use super::movable::{Movable, Stays};
 use super::steps::{NodeRef, RebalancePlan, Step};
 use super::{even, figures, fit, free, spread};
 use crate::stop::Stop;
-use encamp_state::State;
+use encamp_state::{AllocEntry, State};
 
 /// How often moves are looked for again because the scheduler refuses some.
 const MOST_TRIES: usize = 12;
+/// Names in a reason, at most.
+const MOST_NAMES: usize = 5;
 
 /// What a goal is searched with.
 pub(super) struct Scene<'a> {
@@ -47,46 +50,96 @@ pub fn rebalance(before: &State, request: &Request, stop: &Stop, now: i64) -> Re
         Goal::Free(_) | Goal::Spread | Goal::Even => None,
     };
     let mut scene = Scene { before, board, request, stop, now, covers, room };
-    let mut best = Found::default();
-    let mut arranged = Arranged { steps: Vec::new(), ends: vec![before.clone()], skipped: false };
-    for _ in 0..MOST_TRIES {
-        let found = scene.search()?;
-        let alike = found.alike.clone();
-        let only_there: &dyn Alike = &OnlyThere;
-        let alike = alike.as_deref().unwrap_or(only_there);
-        let mut arranger = Arranger { before, board: &mut scene.board, alike, limits: &request.limits, stop, now };
-        let result = arranger.arrange(&found.course);
-        best = found;
-        match result {
-            Ok(steps) => {
-                best.reached &= !steps.skipped;
-                if steps.skipped {
-                    best.missing
-                        .push("The nodes of some replacements can't be chosen: too many others suit them".into());
-                }
-                arranged = steps;
-                break;
-            }
-            Err(Refused { hop, entirely }) => {
-                // From now on the numbers allow less than may be possible: they prove nothing.
-                scene.board.exact = false;
-                best.course = Course::default();
-                best.reached = false;
-                best.missing = vec!["The scheduler does not make the moves that were found".into()];
-                if !scene.board.refused.insert((hop.item, hop.to)) || entirely {
-                    scene.board.refuse_everywhere(hop.item);
-                }
-            }
+    let mut best: Option<Attempt> = None;
+    for number in 1..=MOST_TRIES {
+        let last = number == MOST_TRIES || stop.now();
+        let attempt = scene.attempt(last)?;
+        let goes_on = attempt.as_ref().is_none_or(|a| a.lacking > 0 && a.found.reached && a.learned);
+        if let Some(attempt) = attempt
+            && best.as_ref().is_none_or(|b| attempt.lacking < b.lacking)
+        {
+            best = Some(attempt);
         }
-        if stop.now() {
-            best.cut = true;
+        if last || !goes_on {
             break;
         }
     }
-    scene.plan(best, arranged)
+    let Some(mut best) = best else { return Ok(RebalancePlan::default()) };
+    best.found.cut |= stop.now() && !best.found.reached;
+    scene.plan(best)
+}
+
+/// Moves that were found, and the steps that the scheduler makes of them.
+struct Attempt {
+    found: Found,
+    arranged: Arranged,
+    /// Allocations of the job that is to fit which are unplaced in the end.
+    lacking: i64,
+    /// Something came up that another search can regard.
+    learned: bool,
 }
 
 impl Scene<'_> {
+    /// Searches once, and makes steps of what is found. `None`: a move is refused, and excluded from now on. The last
+    /// time, refused moves are left out instead.
+    fn attempt(&mut self, last: bool) -> Result<Option<Attempt>, RebalanceError> {
+        let mut found = self.search()?;
+        let optional = found.course.optional;
+        found.course.optional |= last;
+        let alike = found.alike.clone();
+        let alike = alike.as_deref().unwrap_or(&OnlyThere as &dyn Alike);
+        let (before, limits, stop, now) = (self.before, &self.request.limits, self.stop, self.now);
+        let board = &mut self.board;
+        let mut arranger = Arranger { before, board, alike, limits, stop, now, placed: Vec::new() };
+        let result = arranger.arrange(&found.course);
+        let placed = arranger.placed;
+        let arranged = match result {
+            Ok(arranged) => arranged,
+            Err(refused) => {
+                self.exclude(&refused);
+                self.board.claim(&placed);
+                return Ok(None);
+            }
+        };
+        let lacking = self.lacking(&arranged.ends)?;
+        let mut learned = lacking > 0 && self.board.claim(&placed);
+        for refused in &arranged.skipped {
+            self.exclude(refused);
+            learned = true;
+        }
+        let fits = matches!(self.request.goal, Goal::Fit(_));
+        if !arranged.skipped.is_empty() && !(fits && lacking == 0) {
+            found.reached &= fits;
+            found.missing.push(match optional && !fits {
+                true => "The nodes of some replacements can't be chosen: too many others suit them".into(),
+                false => format!("The scheduler does not make {} of the moves that were found", arranged.skipped.len()),
+            });
+        }
+        if lacking > 0 && !placed.is_empty() {
+            found.missing.push(format!("Waiting allocations take freed capacity: {}", some_names(&placed)));
+        }
+        Ok(Some(Attempt { found, arranged, lacking, learned }))
+    }
+
+    /// Has no other search find a move that the scheduler refuses.
+    fn exclude(&mut self, Refused { hop, entirely }: &Refused) {
+        // From now on the numbers allow less than may be possible: they prove nothing.
+        self.board.exact = false;
+        if !self.board.refused.insert((hop.item, hop.to)) || *entirely {
+            self.board.refuse_everywhere(hop.item);
+        }
+    }
+
+    /// Allocations of the job that is to fit which are unplaced, in the worst of the ends.
+    fn lacking(&self, ends: &[State]) -> Result<i64, RebalanceError> {
+        let Goal::Fit(job) = &self.request.goal else { return Ok(0) };
+        let mut most = 0;
+        for end in ends {
+            most = most.max(fit::unplaced(end, job, self.now)?.values().sum());
+        }
+        Ok(most)
+    }
+
     fn search(&mut self) -> Result<Found, RebalanceError> {
         let most = self.request.limits.max_moves.unwrap_or(usize::MAX);
         match &self.request.goal {
@@ -139,7 +192,8 @@ impl Scene<'_> {
         format!("Allocations stay on node {}: {}", spot.node.node.name, reasons.join("; "))
     }
 
-    fn plan(&self, found: Found, arranged: Arranged) -> Result<RebalancePlan, RebalanceError> {
+    fn plan(&self, attempt: Attempt) -> Result<RebalancePlan, RebalanceError> {
+        let Attempt { found, arranged, lacking, .. } = attempt;
         let Arranged { steps, ends, .. } = arranged;
         let after = ends.first().unwrap_or(self.before);
         let moves = steps.iter().map(|s| s.moves.len()).sum();
@@ -160,14 +214,10 @@ impl Scene<'_> {
             }
         }
         if let Goal::Fit(job) = &self.request.goal {
-            for end in &ends {
-                let unplaced = fit::unplaced(end, job, self.now)?;
-                let n: i64 = unplaced.values().sum();
-                if n > 0 && reached {
-                    reached = false;
-                    missing.push(format!("{n} allocations of job {} are still unplaced", job.id));
-                }
+            if lacking > 0 && reached {
+                missing.insert(0, format!("{lacking} allocations of job {} are still unplaced", job.id));
             }
+            reached = lacking == 0;
         }
         Ok(RebalancePlan {
             moves,
@@ -200,6 +250,16 @@ impl Scene<'_> {
         let emptied = spots.filter(|s| ends.iter().all(|e| self.is_empty(*s, e)));
         emptied.map(|s| self.board.spots[s].named()).collect()
     }
+}
+
+/// The first names of waiting allocations.
+fn some_names(placed: &[Arc<AllocEntry>]) -> String {
+    let names: BTreeSet<&str> = placed.iter().map(|e| e.alloc.name.as_str()).collect();
+    let mut text = names.iter().take(MOST_NAMES).copied().collect::<Vec<_>>().join(", ");
+    if names.len() > MOST_NAMES {
+        text.push_str(&format!(" and {} more", names.len() - MOST_NAMES));
+    }
+    text
 }
 
 fn touched(step: &Step) -> impl Iterator<Item = (&str, &str)> {
