@@ -56,6 +56,8 @@ pub(super) struct Arranger<'a> {
     pub stop: &'a Stop,
     /// Unix nanoseconds.
     pub now: i64,
+    /// The plan may end before a step that fails in another order of candidates.
+    pub may_end: bool,
     /// Allocations of jobs that wait for capacity which were placed while steps were followed.
     pub placed: Vec<Arc<AllocEntry>>,
 }
@@ -64,6 +66,8 @@ pub(super) struct Arranger<'a> {
 pub(super) struct Work {
     steps: Vec<Step>,
     pub state: State,
+    /// The state before the last step, in the first order.
+    before_last: Option<State>,
     /// Nodes that the plan has marked ineligible.
     pub marked: BTreeSet<usize>,
     /// Allocations that the worst loss leaves unplaced now, if steps are to leave no more.
@@ -96,12 +100,16 @@ impl Arranger<'_> {
         self.board.rewind(moves);
         let mut work = made?;
         loop {
-            match self.ends(&work.steps) {
+            match self.ends(&work) {
                 Ok(ends) => {
                     return Ok(Arranged { steps: work.steps, ends, skipped: work.skipped.unwrap_or_default() });
                 }
                 Err((number, name)) => {
-                    work.skip(Refused { hop: self.blamed(course, name.as_ref()), entirely: false })?;
+                    let refused = Refused { hop: self.blamed(course, name.as_deref()), entirely: false };
+                    if !self.may_end {
+                        return Err(refused);
+                    }
+                    work.skip(refused)?;
                     self.end_before(number, course, &mut work);
                 }
             }
@@ -109,16 +117,20 @@ impl Arranger<'_> {
     }
 
     /// Follows all steps in each of several orders, or says which step fails, and the allocation that it fails with.
-    fn ends(&mut self, steps: &[Step]) -> Result<Vec<State>, (usize, Option<AllocRef>)> {
+    fn ends(&mut self, work: &Work) -> Result<Vec<State>, (usize, Option<Box<AllocRef>>)> {
+        let steps = &work.steps;
         let mut ends = Vec::new();
         for order in 0..ORDERS {
-            let mut state = self.before.clone();
-            for (number, step) in steps.iter().enumerate() {
-                let first = || step.moves.first().map(|m| m.allocation.clone());
+            // In the first order, all steps were followed when they were made. Since then, the last one got its marks.
+            let known = work.before_last.clone().filter(|_| order == 0);
+            let followed = if known.is_some() { steps.len().saturating_sub(1) } else { 0 };
+            let mut state = known.unwrap_or_else(|| self.before.clone());
+            for (number, step) in steps.iter().enumerate().skip(followed) {
+                let first = || step.moves.first().map(|m| Box::new(m.allocation.clone()));
                 let followed = follow_in(&state, step, Order(order), self.now).map_err(|_| (number, first()))?;
                 self.placed.extend(followed.placed.iter().cloned());
                 if !followed.keeps(step) {
-                    return Err((number, followed.unplaced.first().cloned().or_else(first)));
+                    return Err((number, followed.unplaced.first().cloned().map(Box::new).or_else(first)));
                 }
                 state = followed.state;
             }
@@ -139,6 +151,7 @@ impl Arranger<'_> {
     /// Leaves a step and all after it out.
     fn end_before(&self, number: usize, course: &Course, work: &mut Work) {
         work.steps.truncate(number);
+        work.before_last = None;
         let mut marked: BTreeSet<&str> = BTreeSet::new();
         for action in work.steps.iter().flat_map(|s| &s.actions) {
             match action {
@@ -157,7 +170,8 @@ impl Arranger<'_> {
         let unplaced = self.worst(self.before, Worst::Known);
         let skipped = course.optional.then(Vec::new);
         let (steps, marked) = (Vec::new(), BTreeSet::new());
-        let mut work = Work { steps, state: self.before.clone(), marked, unplaced, skipped };
+        let state = self.before.clone();
+        let mut work = Work { steps, state, before_last: None, marked, unplaced, skipped };
         let mut hops = course.hops.clone();
         let single = {
             let mut seen = BTreeSet::new();
@@ -319,7 +333,7 @@ impl Arranger<'_> {
             return Err(Refused { hop, entirely: false });
         }
         step.moves = followed.moves;
-        work.state = followed.state;
+        work.before_last = Some(std::mem::replace(&mut work.state, followed.state));
         work.steps.push(step);
         Ok(())
     }

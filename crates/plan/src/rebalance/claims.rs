@@ -1,5 +1,5 @@
-//! Capacity that jobs which wait for it take while a plan is carried out, as earlier attempts have shown: it is not
-//! there for the plan.
+//! Capacity that jobs which wait for it take while a plan is carried out, as refused attempts have shown: the moves of
+//! the next attempt can't count on it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -34,7 +34,7 @@ pub struct Followed {
     /// Other allocations that were preempted, or stopped although they went on where they were, by name. What jobs change
     /// by themselves when they are evaluated, as rollouts do, is no part of the step.
     pub displaced: Vec<String>,
-    /// Other allocations that were placed and replace none: jobs that waited for capacity.
+    /// Other allocations that were placed: those of jobs that waited for capacity.
     pub placed: Vec<Arc<AllocEntry>>,
 }
 
@@ -199,8 +199,7 @@ impl Run {
         let ended = others().filter(|id| live(before, id) && !live(&state, id));
         let displaced = ended.filter(effect).filter_map(name).collect();
         let new = others().filter(|id| !live(before, id)).filter_map(|id| state.alloc_at(id));
-        let replaces = |e: &AllocEntry| before.alloc(&e.alloc.previous_allocation).is_some_and(|e| !e.alloc.terminal());
-        let placed = new.filter(|e| !e.alloc.terminal() && !replaces(e)).cloned().collect();
+        let placed = new.filter(|e| !e.alloc.terminal()).cloned().collect();
         Followed { moves, unplaced, displaced, placed, state: state.clone() }
     }
 }

@@ -16,6 +16,8 @@ use encamp_state::{AllocEntry, State};
 
 /// How often moves are looked for again because the scheduler refuses some.
 const MOST_TRIES: usize = 12;
+/// Reasons, at most.
+const MOST_REASONS: usize = 8;
 /// Names in a reason, at most.
 const MOST_NAMES: usize = 5;
 
@@ -52,6 +54,9 @@ pub fn rebalance(before: &State, request: &Request, stop: &Stop, now: i64) -> Re
     let mut scene = Scene { before, board, request, stop, now, covers, room };
     let mut best: Option<Attempt> = None;
     for number in 1..=MOST_TRIES {
+        if best.is_some() && stop.now() {
+            break;
+        }
         let last = number == MOST_TRIES || stop.now();
         let attempt = scene.attempt(last)?;
         let goes_on = attempt.as_ref().is_none_or(|a| a.lacking > 0 && a.found.reached && a.learned);
@@ -65,7 +70,7 @@ pub fn rebalance(before: &State, request: &Request, stop: &Stop, now: i64) -> Re
         }
     }
     let Some(mut best) = best else { return Ok(RebalancePlan::default()) };
-    best.found.cut |= stop.now() && !best.found.reached;
+    best.found.cut |= stop.now() && (best.lacking > 0 || !best.found.reached);
     scene.plan(best)
 }
 
@@ -90,7 +95,8 @@ impl Scene<'_> {
         let alike = alike.as_deref().unwrap_or(&OnlyThere as &dyn Alike);
         let (before, limits, stop, now) = (self.before, &self.request.limits, self.stop, self.now);
         let board = &mut self.board;
-        let mut arranger = Arranger { before, board, alike, limits, stop, now, placed: Vec::new() };
+        let may_end = last || matches!(self.request.goal, Goal::Fit(_));
+        let mut arranger = Arranger { before, board, alike, limits, stop, now, may_end, placed: Vec::new() };
         let result = arranger.arrange(&found.course);
         let placed = arranger.placed;
         let arranged = match result {
@@ -101,14 +107,19 @@ impl Scene<'_> {
                 return Ok(None);
             }
         };
-        let lacking = self.lacking(&arranged.ends)?;
-        let mut learned = lacking > 0 && self.board.claim(&placed);
+        let unplaced = self.unplaced(&arranged.ends)?;
+        let lacking: i64 = unplaced.values().sum();
+        let mut learned = false;
+        if let Some(room) = self.room.as_mut().filter(|_| lacking > 0 && !placed.is_empty()) {
+            room.add(&unplaced);
+            learned = true;
+        }
         for refused in &arranged.skipped {
             self.exclude(refused);
             learned = true;
         }
         let fits = matches!(self.request.goal, Goal::Fit(_));
-        if !arranged.skipped.is_empty() && !(fits && lacking == 0) {
+        if !(arranged.skipped.is_empty() || fits && lacking == 0) {
             found.reached &= fits;
             found.missing.push(match optional && !fits {
                 true => "The nodes of some replacements can't be chosen: too many others suit them".into(),
@@ -130,12 +141,15 @@ impl Scene<'_> {
         }
     }
 
-    /// Allocations of the job that is to fit which are unplaced, in the worst of the ends.
-    fn lacking(&self, ends: &[State]) -> Result<i64, RebalanceError> {
-        let Goal::Fit(job) = &self.request.goal else { return Ok(0) };
-        let mut most = 0;
+    /// Allocations of the job that is to fit which are unplaced, by group, in the worst of the ends.
+    fn unplaced(&self, ends: &[State]) -> Result<BTreeMap<String, i64>, RebalanceError> {
+        let mut most: BTreeMap<String, i64> = BTreeMap::new();
+        let Goal::Fit(job) = &self.request.goal else { return Ok(most) };
         for end in ends {
-            most = most.max(fit::unplaced(end, job, self.now)?.values().sum());
+            for (group, n) in fit::unplaced(end, job, self.now)? {
+                let known = most.entry(group).or_default();
+                *known = n.max(*known);
+            }
         }
         Ok(most)
     }
@@ -159,27 +173,70 @@ impl Scene<'_> {
                 let aims = spread::Aims::new(&self.board);
                 Ok(spread::search(&mut self.board, aims, most, self.stop))
             }
-            Goal::Even => Ok(even::search(&mut self.board, most, self.stop)),
+            Goal::Even => {
+                let mut found = even::search(&mut self.board, most, self.stop);
+                if found.course.hops.is_empty()
+                    && let Some(spot) = even::most_used(&self.board)
+                {
+                    found.missing.extend(self.why_not_lower(spot));
+                }
+                Ok(found)
+            }
         }
     }
 
-    fn why_not_free(&self, wanted: &free::Wanted, found: &Found) -> Vec<String> {
+    /// Why fewer nodes become empty than wanted.
+    fn why_not_free(&mut self, wanted: &free::Wanted, found: &Found) -> Vec<String> {
         let mut out = Vec::new();
         let freed = found.course.emptied.len();
-        if wanted.held.is_empty() && wanted.spots.len() < wanted.count {
-            let n = wanted.spots.len();
-            out.push(format!("Only {n} of {} nodes can be emptied", wanted.count));
+        let all = found.course.hops.len() >= self.request.limits.max_moves.unwrap_or(usize::MAX);
+        if wanted.held.is_empty() {
+            let within = if all { " with so few moves" } else { "" };
+            out.push(format!("Only {freed} of {} nodes can be empty at a time{within}", wanted.count));
         }
-        for spot in &wanted.held {
-            out.push(self.held(*spot));
+        out.extend(wanted.held.iter().map(|spot| self.held(*spot)));
+        if !wanted.in_order {
+            let fixed =
+                |s: &usize| self.board.spots[*s].open && self.covers[*s] && !self.board.spots[*s].can_be_freed();
+            out.extend((0..self.board.spots.len()).filter(fixed).map(|spot| self.held(spot)));
         }
-        for spot in found.stuck.iter().filter(|s| !wanted.held.contains(s)) {
-            let name = &self.board.spots[*spot].node.node.name;
-            out.push(format!("No other node has capacity for an allocation of node {name}"));
+        let moves = self.board.moves();
+        found.course.hops.iter().for_each(|h| self.board.go(h.item, h.to));
+        let closed: BTreeSet<usize> = found.course.emptied.iter().copied().collect();
+        for spot in wanted.spots.iter().filter(|s| !closed.contains(s) && !wanted.held.contains(s)) {
+            let here = &self.board.spots[*spot];
+            let name = &here.node.node.name;
+            let stuck = here.items.iter().find(|i| free::best_fit(&self.board, **i, &closed).is_none());
+            out.push(match stuck {
+                Some(item) => {
+                    let allocation = &self.board.items[*item].entry.alloc.name;
+                    format!("No other node takes allocation {allocation} of node {name}")
+                }
+                None => format!("No other nodes take all {} allocations of node {name}", here.items.len()),
+            });
         }
-        if out.is_empty() {
-            out.push(format!("Only {freed} of {} nodes can be emptied within the limits", wanted.count));
+        self.board.rewind(moves);
+        let more = out.len().saturating_sub(MOST_REASONS);
+        if more > 0 {
+            out.truncate(MOST_REASONS);
+            out.push(format!("{more} more nodes can't be emptied, either"));
         }
+        out
+    }
+
+    /// Why nothing leaves the node that is used most.
+    fn why_not_lower(&mut self, spot: usize) -> Vec<String> {
+        let mut out = Vec::new();
+        if !self.board.spots[spot].can_be_freed() {
+            out.push(self.held(spot));
+        }
+        let items: Vec<usize> = self.board.spots[spot].items.iter().copied().collect();
+        for item in items {
+            let (allocation, node) = (self.board.named(item).name, self.board.spots[spot].node.node.name.clone());
+            let reason = even::obstacle(&mut self.board, item);
+            out.push(format!("Allocation {allocation} stays on node {node}, which is used most: {}", reason.text()));
+        }
+        out.truncate(MOST_REASONS);
         out
     }
 
