@@ -145,6 +145,26 @@ fn a_job_that_fits_needs_no_moves_and_one_that_cannot_says_why() {
 }
 
 #[test]
+fn what_needs_no_moves_is_said_in_words_of_the_goal() {
+    let folder = bench("rebalance-nothing");
+    let stdout = |flags: &[&str]| {
+        let ran = rebalance(&folder, flags);
+        assert_eq!((ran.exit, ran.stderr.as_str()), (0, ""), "{flags:?}");
+        ran.stdout
+    };
+    let empty = stdout(&["-free", "1", "-pool", "default"]);
+    assert!(empty.starts_with("Nothing has to be moved: 1 node is already empty (dc"), "{empty}");
+    let empty = stdout(&["-free", "2", "-pool", "default"]);
+    assert!(empty.starts_with("Nothing has to be moved: 2 nodes are already empty (dc"), "{empty}");
+    let spread = stdout(&["-spread"]);
+    assert_eq!(spread, "Spread, affinity and anti-affinity scores are already as good as moves can make them.\n");
+    let most = rebalance(&folder, &["-free", "10", "-timeout", "1ms"]);
+    assert_eq!(most.exit, 1, "{most:?}");
+    assert!(most.stdout.starts_with("The goal, to free 10 nodes, is not reached: "), "{}", most.stdout);
+    assert!(most.stdout.contains("\n- Only 9 of 10 nodes can be empty at a time\n"), "{}", most.stdout);
+}
+
+#[test]
 fn plans_are_printed_as_markdown_and_as_commands() {
     let folder = bench("rebalance-forms");
     let goal = ["-free-nodes", "dc1-general-01"];

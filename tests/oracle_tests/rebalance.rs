@@ -13,13 +13,13 @@ use encamp_plan::stop::Stop;
 use encamp_plan::survival::Loss;
 use encamp_plan::what_if::change::Nodes as Lost;
 use encamp_plan::what_if::{Change, what_if};
-use encamp_state::State;
+use encamp_state::{NodeEntry, State};
 use encamp_test_support::dice::Dice;
 use encamp_test_support::seeds::Verdict;
 use encamp_test_support::tier::rounds;
 
 use crate::rebalance_support::SUITE;
-use crate::rebalance_support::cluster::{self, Kind, NOW, Small, SmallGroup};
+use crate::rebalance_support::cluster::{self, Kind, NOW, Small, SmallGroup, SmallNode};
 use crate::rebalance_support::replay::replay;
 use crate::rebalance_support::truth::Truth;
 
@@ -305,6 +305,70 @@ fn limits_are_kept() {
         }
     }
     assert!(moves > 10, "{moves} moves");
+}
+
+/// A group of that size in both CPU and memory.
+fn sized(size: i64, sticky: bool) -> SmallGroup {
+    SmallGroup { cpu: size, memory: size, port: None, alone: false, rack: None, spread: None, sticky, at_once: 1 }
+}
+
+/// Nodes of that size in both CPU and memory.
+fn nodes(sizes: &[i64]) -> Vec<SmallNode> {
+    sizes.iter().map(|n| SmallNode { cpu: *n, memory: *n, datacenter: "dc1", rack: "r1" }).collect()
+}
+
+/// What is freed first, a job takes that waits for capacity: the plan frees as much once more.
+#[test]
+fn room_for_a_job_counts_what_waiting_jobs_take() {
+    let groups = vec![sized(300, false), sized(500, true)];
+    let small = Small { nodes: nodes(&[1000; 4]), groups, allocs: vec![(0, 0), (0, 1), (1, 2), (1, 3)] };
+    let mut state = small.state();
+    let goal = Goal::Fit(Arc::new(cluster::job("new", &sized(800, false), 1)));
+    let alone = planned(&state, goal.clone(), Limits::default()).expect("a plan");
+    assert_eq!((alone.moves, alone.reached), (1, true), "{alone:#?}");
+    state.upsert_job(Arc::new(cluster::job("waiting", &sized(900, false), 1)));
+    let plan = planned(&state, goal, Limits::default()).expect("a plan");
+    assert_eq!((plan.moves, plan.at_least, plan.reached), (2, 1, true), "{plan:#?}");
+    carried_out(&state, &plan, 1, |end| {
+        let free = |e: &NodeEntry| e.info.memory - e.usage.memory >= 800;
+        if end.nodes().any(|e| free(e)) { Ok(()) } else { Err("no room is left for the job".into()) }
+    })
+    .expect("as planned");
+}
+
+/// Whatever is known when the search is asked to end is the answer.
+#[test]
+fn a_search_that_ends_at_once_has_a_result() {
+    let groups = vec![sized(200, false), sized(200, false)];
+    let small = Small { nodes: nodes(&[1000; 4]), groups, allocs: vec![(0, 0), (0, 1), (1, 0), (1, 2)] };
+    let state = small.state();
+    let ask = |goal: Goal| {
+        let request = Request { goal, limits: Limits::default() };
+        rebalance(&state, &request, &Stop::when(|| true), NOW).expect("a plan")
+    };
+    let free = |count| Goal::Free(Nodes::Count { count, cost: None });
+    let two = ask(free(2));
+    assert_eq!((two.reached, two.chosen.len()), (true, 2), "{two:#?}");
+    // One node has to keep them: three are the most.
+    let all = ask(free(4));
+    assert_eq!((all.reached, all.chosen.len()), (false, 3), "{all:#?}");
+    assert!(all.missing.iter().any(|line| line.starts_with("No other node")), "{:?}", all.missing);
+    let even = ask(Goal::Even);
+    assert!(even.reached && even.moves > 0, "{even:#?}");
+}
+
+/// The allocations that keep the highest utilisation where it is are named with what keeps them.
+#[test]
+fn nodes_that_stay_used_most_are_explained() {
+    let groups = vec![SmallGroup { rack: Some("r1"), ..sized(600, false) }, sized(200, true)];
+    let mut nodes = nodes(&[1000; 2]);
+    nodes[1].rack = "r2";
+    let small = Small { nodes, groups, allocs: vec![(0, 0), (1, 0)] };
+    let plan = planned(&small.state(), Goal::Even, Limits::default()).expect("a plan");
+    assert_eq!((plan.moves, plan.reached), (0, true), "{plan:#?}");
+    let lines = plan.missing.join("\n");
+    assert!(lines.contains("job-0.g[0] stays on node node-0") && lines.contains("no other node can run it"), "{lines}");
+    assert!(lines.contains("have data on their nodes"), "{lines}");
 }
 
 #[test]

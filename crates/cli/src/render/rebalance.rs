@@ -15,6 +15,8 @@ use encamp_plan::rebalance::{Action, AreaFigures, Figures, Goal, Nodes, Rebalanc
 
 /// Longer lists are cut off, unless all is asked for.
 const MANY: usize = 20;
+/// The maximum number of nodes that the verdict names.
+const SHOWN: usize = 5;
 /// The maximum number of names in a cell. Of more, the cell shows the first one.
 const NAMED: usize = 2;
 
@@ -71,7 +73,7 @@ pub fn verdict(view: View<'_>) -> (String, Severity) {
     let moves = counted(plan.moves, "move", "moves");
     let steps = counted(plan.steps.len(), "step", "steps");
     match (plan.reached, plan.steps.is_empty()) {
-        (true, true) => (format!("Nothing has to be moved to {}.", goal(request)), Severity::Harmless),
+        (true, true) => (nothing(view), Severity::Harmless),
         (true, false) => {
             let text = format!("{moves} in {steps} {effect}; {}.", bound(plan));
             (text, Severity::Harmless)
@@ -80,6 +82,30 @@ pub fn verdict(view: View<'_>) -> (String, Severity) {
         (false, false) => {
             let text = format!("The goal, to {}, is not reached: {moves} in {steps} {effect}.", goal(request));
             (text, Severity::Failing)
+        }
+    }
+}
+
+/// The answer if nothing has to be moved.
+fn nothing(view: View<'_>) -> String {
+    let (plan, request) = (view.plan, view.request);
+    match &request.goal {
+        Goal::Free(_) if !plan.chosen.is_empty() => {
+            let (nodes, are) =
+                (counted(plan.chosen.len(), "node", "nodes"), if plan.chosen.len() == 1 { "is" } else { "are" });
+            let mut names: Vec<&str> = plan.chosen.iter().map(|n| n.name.as_str()).collect();
+            names.sort_unstable();
+            let more = names.len().saturating_sub(SHOWN);
+            names.truncate(SHOWN);
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            format!("Nothing has to be moved: {nodes} {are} already empty ({}{more}).", names.join(", "))
+        }
+        Goal::Spread if !plan.cut => {
+            "Spread, affinity and anti-affinity scores are already as good as moves can make them.".into()
+        }
+        Goal::Even if !plan.cut && !plan.missing.is_empty() => "No move lowers the highest utilisation.".into(),
+        Goal::Free(_) | Goal::Fit(_) | Goal::Spread | Goal::Even => {
+            format!("Nothing has to be moved to {}.", goal(request))
         }
     }
 }

@@ -5,6 +5,7 @@
 //! ineligible whatever other node could be chosen.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use super::board::Board;
 use super::course::{Alike, Course, Hop};
@@ -15,7 +16,7 @@ use super::steps::{Action, AllocRef, Move, NodeRef, Step};
 use crate::drain_plan::worst_loss;
 use crate::stop::Stop;
 use encamp_model::*;
-use encamp_state::State;
+use encamp_state::{AllocEntry, State};
 
 /// Allocations that one step moves at most.
 const MOST_AT_ONCE: usize = 20;
@@ -28,8 +29,8 @@ pub(super) struct Arranged {
     pub steps: Vec<Step>,
     /// As followed in each of several orders.
     pub ends: Vec<State>,
-    /// Moves were left out.
-    pub skipped: bool,
+    /// Moves that were left out because the scheduler refuses them.
+    pub skipped: Vec<Refused>,
 }
 
 /// A move that the scheduler does not make, or that it makes with effects on others.
@@ -55,47 +56,91 @@ pub(super) struct Arranger<'a> {
     pub stop: &'a Stop,
     /// Unix nanoseconds.
     pub now: i64,
+    /// The plan may end before a step that fails in another order of candidates.
+    pub may_end: bool,
+    /// Allocations of jobs that wait for capacity which were placed while steps were followed.
+    pub placed: Vec<Arc<AllocEntry>>,
 }
 
 /// Steps so far.
 pub(super) struct Work {
     steps: Vec<Step>,
     pub state: State,
+    /// The state before the last step, in the first order.
+    before_last: Option<State>,
     /// Nodes that the plan has marked ineligible.
     pub marked: BTreeSet<usize>,
     /// Allocations that the worst loss leaves unplaced now, if steps are to leave no more.
     unplaced: Option<usize>,
+    /// Refused moves, if they may be left out.
+    skipped: Option<Vec<Refused>>,
+}
+
+impl Work {
+    /// Leaves a refused move out.
+    ///
+    /// # Errors
+    /// No move may be left out.
+    fn skip(&mut self, refused: Refused) -> Result<(), Refused> {
+        let Some(skipped) = &mut self.skipped else { return Err(refused) };
+        skipped.push(refused);
+        Ok(())
+    }
 }
 
 impl Arranger<'_> {
-    /// Makes steps of moves and follows them in several orders.
+    /// Makes steps of moves and follows them in several orders. If the course is optional, refused moves are left out,
+    /// and the plan ends before a step that another order refuses.
     ///
     /// # Errors
     /// A move is not possible.
     pub(super) fn arrange(&mut self, course: &Course) -> Result<Arranged, Refused> {
         let moves = self.board.moves();
-        let arranged = self.steps(course);
+        let made = self.steps(course);
         self.board.rewind(moves);
-        let (steps, skipped) = arranged?;
+        let mut work = made?;
+        loop {
+            match self.ends(&work) {
+                Ok(ends) => {
+                    return Ok(Arranged { steps: work.steps, ends, skipped: work.skipped.unwrap_or_default() });
+                }
+                Err((number, name)) => {
+                    let refused = Refused { hop: self.blamed(course, name.as_deref()), entirely: false };
+                    if !self.may_end {
+                        return Err(refused);
+                    }
+                    work.skip(refused)?;
+                    self.end_before(number, course, &mut work);
+                }
+            }
+        }
+    }
+
+    /// Follows all steps in each of several orders, or says which step fails, and the allocation that it fails with.
+    fn ends(&mut self, work: &Work) -> Result<Vec<State>, (usize, Option<Box<AllocRef>>)> {
+        let steps = &work.steps;
         let mut ends = Vec::new();
         for order in 0..ORDERS {
-            let mut state = self.before.clone();
-            for (number, step) in steps.iter().enumerate() {
-                let kept = follow_in(&state, step, Order(order), self.now).ok().filter(|f| f.keeps(step));
-                let Some(followed) = kept else {
-                    let hop = self.blamed(course, &steps, number);
-                    return Err(Refused { hop, entirely: false });
-                };
+            // In the first order, all steps were followed when they were made. Since then, the last one got its marks.
+            let known = work.before_last.clone().filter(|_| order == 0);
+            let followed = if known.is_some() { steps.len().saturating_sub(1) } else { 0 };
+            let mut state = known.unwrap_or_else(|| self.before.clone());
+            for (number, step) in steps.iter().enumerate().skip(followed) {
+                let first = || step.moves.first().map(|m| Box::new(m.allocation.clone()));
+                let followed = follow_in(&state, step, Order(order), self.now).map_err(|_| (number, first()))?;
+                self.placed.extend(followed.placed.iter().cloned());
+                if !followed.keeps(step) {
+                    return Err((number, followed.unplaced.first().cloned().map(Box::new).or_else(first)));
+                }
                 state = followed.state;
             }
             ends.push(state);
         }
-        Ok(Arranged { steps, ends, skipped })
+        Ok(ends)
     }
 
-    /// The first move of a step that fails.
-    fn blamed(&self, course: &Course, steps: &[Step], number: usize) -> Hop {
-        let name = steps.get(number).and_then(|s| s.moves.first()).map(|m| &m.allocation);
+    /// The move of an allocation.
+    fn blamed(&self, course: &Course, name: Option<&AllocRef>) -> Hop {
         let of = |hop: &&Hop| {
             let a = &self.board.items[hop.item].entry.alloc;
             name.is_some_and(|n| (&n.namespace, &n.job_id, &n.name) == (&a.namespace, &a.job_id, &a.name))
@@ -103,10 +148,30 @@ impl Arranger<'_> {
         course.hops.iter().find(of).or(course.hops.first()).copied().unwrap_or(Hop { item: 0, to: 0 })
     }
 
-    fn steps(&mut self, course: &Course) -> Result<(Vec<Step>, bool), Refused> {
+    /// Leaves a step and all after it out.
+    fn end_before(&self, number: usize, course: &Course, work: &mut Work) {
+        work.steps.truncate(number);
+        work.before_last = None;
+        let mut marked: BTreeSet<&str> = BTreeSet::new();
+        for action in work.steps.iter().flat_map(|s| &s.actions) {
+            match action {
+                Action::MarkIneligible { node } => _ = marked.insert(&node.id),
+                Action::MarkEligible { node } => _ = marked.remove(node.id.as_str()),
+                Action::StopAllocation { .. } | Action::AwaitHealthy => {}
+            }
+        }
+        let spots = 0..self.board.spots.len();
+        work.marked = spots.filter(|s| marked.contains(self.board.spots[*s].node.node.id.as_str())).collect();
+        self.finish(course, work);
+    }
+
+    fn steps(&mut self, course: &Course) -> Result<Work, Refused> {
         let closed: BTreeSet<usize> = course.closed.iter().copied().collect();
         let unplaced = self.worst(self.before, Worst::Known);
-        let mut work = Work { steps: Vec::new(), state: self.before.clone(), marked: BTreeSet::new(), unplaced };
+        let skipped = course.optional.then(Vec::new);
+        let (steps, marked) = (Vec::new(), BTreeSet::new());
+        let state = self.before.clone();
+        let mut work = Work { steps, state, before_last: None, marked, unplaced, skipped };
         let mut hops = course.hops.clone();
         let single = {
             let mut seen = BTreeSet::new();
@@ -116,7 +181,7 @@ impl Arranger<'_> {
         if anywhere && !hops.is_empty() {
             self.scarce_first(&mut hops, &closed);
         }
-        let (mut next, mut skipped) = (0, false);
+        let mut next = 0;
         while next < hops.len() {
             if anywhere && self.holds_anywhere(&hops[next..], &closed) {
                 self.at_once(&hops[next..], &closed, &mut work)?;
@@ -127,14 +192,20 @@ impl Arranger<'_> {
             let marked = work.marked.clone();
             match self.one(hop, &closed, &mut work) {
                 Ok(to) => self.board.go(hop.item, to),
-                Err(_) if course.optional => {
-                    (work.marked, skipped) = (marked, true);
+                Err(refused) => {
+                    work.skip(refused)?;
+                    work.marked = marked;
+                    if course.anywhere {
+                        // The others of its node are of no use without it.
+                        let from = self.board.at[hop.item];
+                        let rest = hops.split_off(next);
+                        hops.extend(rest.into_iter().filter(|h| self.board.at[h.item] != from));
+                    }
                 }
-                Err(refused) => return Err(refused),
             }
         }
         self.finish(course, &mut work);
-        Ok((work.steps, skipped))
+        Ok(work)
     }
 
     /// Puts allocations first that few nodes have room for.
@@ -206,7 +277,7 @@ impl Arranger<'_> {
         work.marked = marked;
         let (one, other) = turn.split_at(turn.len() / 2);
         if one.is_empty() {
-            return Err(Refused { hop, entirely: true });
+            return work.skip(Refused { hop, entirely: true });
         }
         self.stop_all(one, closed, work)?;
         self.stop_all(other, closed, work)
@@ -254,14 +325,15 @@ impl Arranger<'_> {
     }
 
     /// Follows a step, notes where its replacements run, and goes on from there.
-    fn take(&self, mut step: Step, hop: Hop, work: &mut Work) -> Result<(), Refused> {
+    fn take(&mut self, mut step: Step, hop: Hop, work: &mut Work) -> Result<(), Refused> {
         let followed =
             follow_in(&work.state, &step, Order::default(), self.now).map_err(|_| Refused { hop, entirely: false })?;
+        self.placed.extend(followed.placed.iter().cloned());
         if !followed.keeps(&step) || !self.survives(&step, work) {
             return Err(Refused { hop, entirely: false });
         }
         step.moves = followed.moves;
-        work.state = followed.state;
+        work.before_last = Some(std::mem::replace(&mut work.state, followed.state));
         work.steps.push(step);
         Ok(())
     }

@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use super::claims::Claims;
 use super::kind::{Kind, Suits};
 use super::movable::{Movable, Stays};
 use super::steps::{AllocRef, NodeRef};
@@ -92,6 +93,8 @@ pub(super) struct Board {
     of_group: BTreeMap<usize, BTreeMap<usize, i64>>,
     /// Moves that the scheduler refused although the numbers allow them.
     pub refused: BTreeSet<(usize, usize)>,
+    /// What waiting jobs take. It is not free.
+    pub claims: Claims,
     /// Numbers decide about every move.
     pub exact: bool,
 }
@@ -147,6 +150,7 @@ impl Board {
             of_job: BTreeMap::new(),
             of_group: BTreeMap::new(),
             refused: BTreeSet::new(),
+            claims: Claims::new(),
             exact,
         };
         board.count_ports();

@@ -55,8 +55,6 @@ pub(super) struct Found {
     pub reached: bool,
     /// No plan with fewer moves does.
     pub at_least: usize,
-    /// Nodes that were to become empty and stay as they are.
-    pub stuck: Vec<usize>,
     /// Why the goal is not reached.
     pub missing: Vec<String>,
     /// The search ended early.

@@ -33,6 +33,59 @@ fn level_of(board: &Board, spot: usize) -> i64 {
     used.cpu.max(used.memory)
 }
 
+/// Why an allocation of the node that is used most is not moved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Obstacle {
+    /// Its job can't run on any other node.
+    NoOtherNode,
+    /// Those that can run it have no capacity, or run others of its group.
+    NoCapacity,
+    /// Another node would be used as much.
+    NotLower,
+    /// Another one of the node has to leave as well, or too few moves are allowed.
+    NotAlone,
+}
+
+impl Obstacle {
+    /// The reason in words.
+    pub(super) fn text(self) -> &'static str {
+        match self {
+            Obstacle::NoOtherNode => "no other node can run it",
+            Obstacle::NoCapacity => "the other nodes that can run it have no capacity for it",
+            Obstacle::NotLower => "the node that takes it would be used as much",
+            Obstacle::NotAlone => "its move alone does not lower the highest utilisation",
+        }
+    }
+}
+
+/// Why a move of an allocation does not lower the highest utilisation.
+pub(super) fn obstacle(board: &mut Board, item: usize) -> Obstacle {
+    let (from, group) = (board.at[item], board.items[item].group);
+    let level = level_of(board, from);
+    let others = (0..board.spots.len()).filter(|s| *s != from && board.spots[*s].open && board.may_run(group, *s));
+    let others: Vec<usize> = others.collect();
+    if others.is_empty() {
+        return Obstacle::NoOtherNode;
+    }
+    let able: Vec<usize> = others.into_iter().filter(|s| board.can(item, *s)).collect();
+    if able.is_empty() {
+        return Obstacle::NoCapacity;
+    }
+    let lower = |to: &usize| {
+        let moves = board.moves();
+        board.go(item, *to);
+        let after = level_of(board, *to);
+        board.rewind(moves);
+        after < level
+    };
+    if able.iter().any(lower) { Obstacle::NotAlone } else { Obstacle::NotLower }
+}
+
+/// The spot that is used most.
+pub(super) fn most_used(board: &Board) -> Option<usize> {
+    highest(board).map(|(_, spot)| spot)
+}
+
 /// The highest use of a node.
 fn highest(board: &Board) -> Option<(i64, usize)> {
     let open = (0..board.spots.len()).filter(|s| board.spots[*s].open);
@@ -75,9 +128,11 @@ fn leaving(board: &Board, spot: usize, level: i64) -> Option<usize> {
 /// Looks for the lowest level, and the fewest moves to it.
 pub(super) fn search(board: &mut Board, most: usize, stop: &Stop) -> Found {
     let Some((first, _)) = highest(board) else { return Found { reached: true, ..Found::default() } };
-    let mut best = greedy(board, most, stop);
+    // On a small board this takes no time, so that there is a result whenever the search is asked to end.
+    let never = Stop::never();
+    let mut best = greedy(board, most, if is_small(board) { &never } else { stop });
     let mut level = level_after(board, &best.course.hops);
-    best.reached = true;
+    best.reached = !best.cut || level < first;
     if is_small(board) && !best.cut {
         // The fewest moves to the level that is known, then lower ones.
         let mut target = level;
@@ -99,7 +154,7 @@ pub(super) fn search(board: &mut Board, most: usize, stop: &Stop) -> Found {
         best.course = Course::default();
     }
     best.alike = Some(Rc::new(Level(level)));
-    best.at_least = if level < first { Level(level).left(board) } else { 0 };
+    best.at_least = if level < first { board.without_claims(|board| Level(level).left(board)) } else { 0 };
     if is_small(board) && board.exact && !best.course.hops.is_empty() {
         best.at_least = best.at_least.max(fewest(board, &Level(level), most, stop).at_least);
     }

@@ -24,8 +24,12 @@ const MOST_TOGETHER: usize = 3;
 /// What a group of the job needs.
 #[derive(Debug, Clone)]
 pub(super) struct Need {
+    /// Its name.
+    group: String,
     /// Copies that are to be placed.
     copies: i64,
+    /// Copies for which there is to be room besides, because jobs that wait for capacity take as much.
+    more: i64,
     /// MHz, MB of memory, MB of disk.
     ask: [i64; 3],
     /// One copy on a node at most.
@@ -105,6 +109,19 @@ impl Room {
         Ok(Room { needs })
     }
 
+    /// Has the next search make room for more copies, by group.
+    pub(super) fn add(&mut self, lacking: &BTreeMap<String, i64>) {
+        for need in &mut self.needs {
+            need.more = need.more.saturating_add(lacking.get(&need.group).copied().unwrap_or(0));
+        }
+    }
+
+    /// The room for the copies of the job alone.
+    fn for_copies(&self) -> Room {
+        let needs = self.needs.iter().map(|n| Need { more: 0, ..n.clone() });
+        Room { needs: needs.collect() }
+    }
+
     fn copies_at(need: &Need, board: &Board, spot: usize) -> i64 {
         let free = board.spots[spot].free;
         let amounts = need.ask.iter().zip(free).filter(|(ask, _)| **ask > 0).map(|(ask, free)| free.max(0) / ask);
@@ -113,7 +130,7 @@ impl Room {
 
     /// Copies of a group for which there is no room.
     fn deficit(need: &Need, board: &Board) -> i64 {
-        let mut left = need.copies;
+        let mut left = need.copies.saturating_add(need.more);
         for spot in 0..board.spots.len() {
             left -= Room::copies_at(need, board, spot).min(left);
             if left <= 0 {
@@ -155,7 +172,7 @@ impl Room {
         let mut needs: Vec<&Need> = self.needs.iter().collect();
         needs.sort_by_key(|n| Reverse(n.ask));
         needs.into_iter().all(|need| {
-            let mut left = need.copies;
+            let mut left = need.copies.saturating_add(need.more);
             for spot in 0..free.len() {
                 let parts = need.ask.iter().zip(free[spot]).filter(|(a, _)| **a > 0).map(|(a, f)| f.max(0) / a);
                 let n = parts.min().unwrap_or(i64::MAX).min(slots[spot].max(0)).min(need.suits[spot]).min(left);
@@ -206,7 +223,7 @@ fn need(
         };
     }
     let usage = &compiled.usage;
-    Need { copies, ask: [usage.cpu, usage.memory, usage.disk], alone, suits }
+    Need { group: group.name.clone(), copies, more: 0, ask: [usage.cpu, usage.memory, usage.disk], alone, suits }
 }
 
 /// No fewer allocations have to leave a spot for one more copy, two more, and so on, as far as that is possible and
@@ -255,18 +272,19 @@ fn costs(need: &Need, board: &Board, spot: usize, most: usize) -> Vec<usize> {
 
 /// Looks for few moves that make room.
 pub(super) fn search(board: &mut Board, room: &Room, most: usize, stop: &Stop) -> Found {
-    let mut at_least = room.left(board);
+    let mut at_least = board.without_claims(|board| room.for_copies().left(board));
     if is_small(board) {
         let fewest = fewest(board, room, most, stop);
         // Whether several groups fit together is not decided exactly.
-        if board.exact && room.needs.len() < 2 {
+        let asked = room.needs.iter().all(|n| n.more == 0);
+        if board.exact && asked && room.needs.len() < 2 {
             at_least = at_least.max(fewest.at_least);
         }
         if let Some(hops) = fewest.hops {
             let course = Course { hops, ..Course::default() };
             return Found { course, reached: true, at_least, ..Found::default() };
         }
-        if fewest.impossible && most == usize::MAX {
+        if fewest.impossible && board.exact && asked && most == usize::MAX {
             at_least = IMPOSSIBLE;
         }
     }
@@ -290,7 +308,7 @@ fn greedy(board: &mut Board, room: &Room, most: usize, stop: &Stop) -> Found {
     let mut needs: Vec<&Need> = room.needs.iter().collect();
     needs.sort_by_key(|n| Reverse(n.ask));
     'needs: for need in needs {
-        let mut left = need.copies;
+        let mut left = need.copies.saturating_add(need.more);
         // What has room already, the most first, is closed.
         for (n, spot) in with_room(board, need, &closed) {
             if left <= 0 {
@@ -329,12 +347,10 @@ fn greedy(board: &mut Board, room: &Room, most: usize, stop: &Stop) -> Found {
     }
     found.reached = room.left(board) == 0;
     board.rewind(moves);
-    if !found.reached {
-        found.course.hops.clear();
-        closed.clear();
-    }
     found.course.closed = closed.into_iter().collect();
     found.course.anywhere = true;
+    // Moves that are left out cost the room of one copy, which another attempt looks for elsewhere.
+    found.course.optional = true;
     found
 }
 

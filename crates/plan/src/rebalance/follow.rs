@@ -34,8 +34,8 @@ pub struct Followed {
     /// Other allocations that were preempted, or stopped although they went on where they were, by name. What jobs change
     /// by themselves when they are evaluated, as rollouts do, is no part of the step.
     pub displaced: Vec<String>,
-    /// Other allocations that were placed, by name: jobs that waited for capacity.
-    pub placed: Vec<String>,
+    /// Other allocations that were placed: those of jobs that waited for capacity.
+    pub placed: Vec<Arc<AllocEntry>>,
 }
 
 impl Followed {
@@ -198,7 +198,8 @@ impl Run {
         };
         let ended = others().filter(|id| live(before, id) && !live(&state, id));
         let displaced = ended.filter(effect).filter_map(name).collect();
-        let placed = others().filter(|id| !live(before, id) && live(&state, id)).filter_map(name).collect();
+        let new = others().filter(|id| !live(before, id)).filter_map(|id| state.alloc_at(id));
+        let placed = new.filter(|e| !e.alloc.terminal()).cloned().collect();
         Followed { moves, unplaced, displaced, placed, state: state.clone() }
     }
 }

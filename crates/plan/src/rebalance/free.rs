@@ -85,20 +85,69 @@ impl Objective for Wanted {
     }
 }
 
-/// Looks for the fewest moves that empty so many nodes; of more than a few nodes, for few moves.
+/// Looks for the fewest moves that empty so many nodes; of more than a few nodes, for few moves. If so many can't be
+/// emptied, for moves that empty as many as possible.
 pub(super) fn search(board: &mut Board, wanted: &Wanted, most: usize, stop: &Stop) -> Found {
     let mut at_least = wanted.left(board);
-    if wanted.held.is_empty() && wanted.spots.len() >= wanted.count && is_small(board) {
+    if !is_small(board) {
+        let found = greedy(board, wanted, most, stop);
+        return Found { at_least, ..found };
+    }
+    // On a small board this takes no time, so that there is a result whenever the search is asked to end.
+    let mut found = greedy(board, wanted, most, &Stop::never());
+    if !wanted.held.is_empty() {
+        return Found { at_least, ..found };
+    }
+    let possible = most_emptied(board, wanted).min(wanted.spots.len());
+    if found.reached {
+        let most = most.min(found.course.hops.len());
         let fewest = fewest(board, wanted, most, stop);
         if board.exact {
+            at_least = at_least.max(fewest.at_least.min(most));
+        }
+        found.cut = stop.now() && fewest.hops.is_none();
+        if let Some(hops) = fewest.hops {
+            found.course = course(board, wanted, hops);
+        }
+        return Found { at_least, ..found };
+    }
+    // One node after the other.
+    for count in found.course.emptied.len() + 1..=possible.min(wanted.count) {
+        let part = Wanted { count, ..wanted.clone() };
+        let fewest = fewest(board, &part, most, stop);
+        if count == wanted.count && board.exact {
             at_least = at_least.max(fewest.at_least);
         }
-        if let Some(hops) = fewest.hops {
-            return Found { course: course(board, wanted, hops), reached: true, at_least, ..Found::default() };
+        let Some(hops) = fewest.hops else {
+            found.cut = stop.now();
+            break;
+        };
+        found.course = course(board, &part, hops);
+        found.reached = count == wanted.count;
+    }
+    Found { at_least, ..found }
+}
+
+/// No more nodes can be empty at a time: of each of these groups, which no node runs together, one node keeps some.
+fn most_emptied(board: &Board, wanted: &Wanted) -> usize {
+    let mut runs: Vec<Vec<usize>> = Vec::new();
+    for group in 0..board.kinds.len() {
+        let movable = board.items.iter().any(|i| i.group == group);
+        let may = |s: &usize| board.count_at(group, *s) > 0 || board.spots[*s].open && board.may_run(group, *s);
+        if movable {
+            runs.push((0..board.spots.len()).filter(may).collect());
         }
     }
-    let found = greedy(board, wanted, most, stop);
-    Found { at_least, ..found }
+    runs.sort_by_key(Vec::len);
+    let mut used: BTreeSet<usize> = BTreeSet::new();
+    let mut kept = 0;
+    for spots in runs {
+        if spots.iter().all(|s| wanted.spots.contains(s) && !used.contains(s)) {
+            used.extend(spots);
+            kept += 1;
+        }
+    }
+    wanted.spots.len().saturating_sub(kept)
 }
 
 /// The nodes that the moves leave empty are closed from the beginning, unless something is moved there in between.
@@ -123,7 +172,7 @@ fn greedy(board: &mut Board, wanted: &Wanted, most: usize, stop: &Stop) -> Found
     // Nothing is placed on nodes that may still be chosen, as long as there are others.
     let mut closed: BTreeSet<usize> = wanted.spots.iter().take(wanted.count).copied().collect();
     let mut freed: Vec<usize> = Vec::new();
-    for (number, spot) in wanted.spots.iter().copied().enumerate() {
+    for spot in wanted.spots.iter().copied() {
         if freed.len() >= wanted.count {
             break;
         }
@@ -140,12 +189,8 @@ fn greedy(board: &mut Board, wanted: &Wanted, most: usize, stop: &Stop) -> Found
                     freed.push(spot);
                 }
             }
-            Err(()) if wanted.held.is_empty() && number >= wanted.count => {
-                closed.remove(&spot);
-            }
             Err(()) => {
                 closed.remove(&spot);
-                found.stuck.push(spot);
             }
         }
     }

@@ -8,7 +8,7 @@
 //! - [`goal`]: what is wanted, and what may be moved. [`steps`]: the plan that is found, as data that a file can hold.
 //!   [`error`]: why there is none.
 //! - [`search`]: from a question to a plan. `movable`: what may be moved. `board`, `kind`: allocations and nodes in
-//!   numbers, on which moves are tried. `exact`: the fewest moves, on small boards. `course`: moves that were found.
+//!   numbers, on which moves are tried. `claims`: what waiting jobs take of them. `exact`: the fewest moves, on small boards. `course`: moves that were found.
 //!   `arrange`, `pins`: steps that lead to them, whatever order servers look at nodes in. [`mod@follow`]: one step with
 //!   the full scheduler. `figures`: before and after.
 //! - `free`, `fit`, `spread`, `even`: the goals.
@@ -16,6 +16,7 @@
 
 mod arrange;
 mod board;
+mod claims;
 mod course;
 pub mod error;
 mod even;

@@ -1,6 +1,7 @@
 //! From a question to a plan.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use super::arrange::{Arranged, Arranger, Refused};
 use super::board::Board;
@@ -11,10 +12,14 @@ use super::movable::{Movable, Stays};
 use super::steps::{NodeRef, RebalancePlan, Step};
 use super::{even, figures, fit, free, spread};
 use crate::stop::Stop;
-use encamp_state::State;
+use encamp_state::{AllocEntry, State};
 
 /// How often moves are looked for again because the scheduler refuses some.
 const MOST_TRIES: usize = 12;
+/// Reasons, at most.
+const MOST_REASONS: usize = 8;
+/// Names in a reason, at most.
+const MOST_NAMES: usize = 5;
 
 /// What a goal is searched with.
 pub(super) struct Scene<'a> {
@@ -47,46 +52,108 @@ pub fn rebalance(before: &State, request: &Request, stop: &Stop, now: i64) -> Re
         Goal::Free(_) | Goal::Spread | Goal::Even => None,
     };
     let mut scene = Scene { before, board, request, stop, now, covers, room };
-    let mut best = Found::default();
-    let mut arranged = Arranged { steps: Vec::new(), ends: vec![before.clone()], skipped: false };
-    for _ in 0..MOST_TRIES {
-        let found = scene.search()?;
-        let alike = found.alike.clone();
-        let only_there: &dyn Alike = &OnlyThere;
-        let alike = alike.as_deref().unwrap_or(only_there);
-        let mut arranger = Arranger { before, board: &mut scene.board, alike, limits: &request.limits, stop, now };
-        let result = arranger.arrange(&found.course);
-        best = found;
-        match result {
-            Ok(steps) => {
-                best.reached &= !steps.skipped;
-                if steps.skipped {
-                    best.missing
-                        .push("The nodes of some replacements can't be chosen: too many others suit them".into());
-                }
-                arranged = steps;
-                break;
-            }
-            Err(Refused { hop, entirely }) => {
-                // From now on the numbers allow less than may be possible: they prove nothing.
-                scene.board.exact = false;
-                best.course = Course::default();
-                best.reached = false;
-                best.missing = vec!["The scheduler does not make the moves that were found".into()];
-                if !scene.board.refused.insert((hop.item, hop.to)) || entirely {
-                    scene.board.refuse_everywhere(hop.item);
-                }
-            }
+    let mut best: Option<Attempt> = None;
+    for number in 1..=MOST_TRIES {
+        if best.is_some() && stop.now() {
+            break;
         }
-        if stop.now() {
-            best.cut = true;
+        let last = number == MOST_TRIES || stop.now();
+        let attempt = scene.attempt(last)?;
+        let goes_on = attempt.as_ref().is_none_or(|a| a.lacking > 0 && a.found.reached && a.learned);
+        if let Some(attempt) = attempt
+            && best.as_ref().is_none_or(|b| attempt.lacking < b.lacking)
+        {
+            best = Some(attempt);
+        }
+        if last || !goes_on {
             break;
         }
     }
-    scene.plan(best, arranged)
+    let Some(mut best) = best else { return Ok(RebalancePlan::default()) };
+    best.found.cut |= stop.now() && (best.lacking > 0 || !best.found.reached);
+    scene.plan(best)
+}
+
+/// Moves that were found, and the steps that the scheduler makes of them.
+struct Attempt {
+    found: Found,
+    arranged: Arranged,
+    /// Allocations of the job that is to fit which are unplaced in the end.
+    lacking: i64,
+    /// Something came up that another search can regard.
+    learned: bool,
 }
 
 impl Scene<'_> {
+    /// Searches once, and makes steps of what is found. `None`: a move is refused, and excluded from now on. The last
+    /// time, refused moves are left out instead.
+    fn attempt(&mut self, last: bool) -> Result<Option<Attempt>, RebalanceError> {
+        let mut found = self.search()?;
+        let optional = found.course.optional;
+        found.course.optional |= last;
+        let alike = found.alike.clone();
+        let alike = alike.as_deref().unwrap_or(&OnlyThere as &dyn Alike);
+        let (before, limits, stop, now) = (self.before, &self.request.limits, self.stop, self.now);
+        let board = &mut self.board;
+        let may_end = last || matches!(self.request.goal, Goal::Fit(_));
+        let mut arranger = Arranger { before, board, alike, limits, stop, now, may_end, placed: Vec::new() };
+        let result = arranger.arrange(&found.course);
+        let placed = arranger.placed;
+        let arranged = match result {
+            Ok(arranged) => arranged,
+            Err(refused) => {
+                self.exclude(&refused);
+                self.board.claim(&placed);
+                return Ok(None);
+            }
+        };
+        let unplaced = self.unplaced(&arranged.ends)?;
+        let lacking: i64 = unplaced.values().sum();
+        let mut learned = false;
+        if let Some(room) = self.room.as_mut().filter(|_| lacking > 0 && !placed.is_empty()) {
+            room.add(&unplaced);
+            learned = true;
+        }
+        for refused in &arranged.skipped {
+            self.exclude(refused);
+            learned = true;
+        }
+        let fits = matches!(self.request.goal, Goal::Fit(_));
+        if !(arranged.skipped.is_empty() || fits && lacking == 0) {
+            found.reached &= fits;
+            found.missing.push(match optional && !fits {
+                true => "The nodes of some replacements can't be chosen: too many others suit them".into(),
+                false => format!("The scheduler does not make {} of the moves that were found", arranged.skipped.len()),
+            });
+        }
+        if lacking > 0 && !placed.is_empty() {
+            found.missing.push(format!("Waiting allocations take freed capacity: {}", some_names(&placed)));
+        }
+        Ok(Some(Attempt { found, arranged, lacking, learned }))
+    }
+
+    /// Has no other search find a move that the scheduler refuses.
+    fn exclude(&mut self, Refused { hop, entirely }: &Refused) {
+        // From now on the numbers allow less than may be possible: they prove nothing.
+        self.board.exact = false;
+        if !self.board.refused.insert((hop.item, hop.to)) || *entirely {
+            self.board.refuse_everywhere(hop.item);
+        }
+    }
+
+    /// Allocations of the job that is to fit which are unplaced, by group, in the worst of the ends.
+    fn unplaced(&self, ends: &[State]) -> Result<BTreeMap<String, i64>, RebalanceError> {
+        let mut most: BTreeMap<String, i64> = BTreeMap::new();
+        let Goal::Fit(job) = &self.request.goal else { return Ok(most) };
+        for end in ends {
+            for (group, n) in fit::unplaced(end, job, self.now)? {
+                let known = most.entry(group).or_default();
+                *known = n.max(*known);
+            }
+        }
+        Ok(most)
+    }
+
     fn search(&mut self) -> Result<Found, RebalanceError> {
         let most = self.request.limits.max_moves.unwrap_or(usize::MAX);
         match &self.request.goal {
@@ -106,27 +173,70 @@ impl Scene<'_> {
                 let aims = spread::Aims::new(&self.board);
                 Ok(spread::search(&mut self.board, aims, most, self.stop))
             }
-            Goal::Even => Ok(even::search(&mut self.board, most, self.stop)),
+            Goal::Even => {
+                let mut found = even::search(&mut self.board, most, self.stop);
+                if found.course.hops.is_empty()
+                    && let Some(spot) = even::most_used(&self.board)
+                {
+                    found.missing.extend(self.why_not_lower(spot));
+                }
+                Ok(found)
+            }
         }
     }
 
-    fn why_not_free(&self, wanted: &free::Wanted, found: &Found) -> Vec<String> {
+    /// Why fewer nodes become empty than wanted.
+    fn why_not_free(&mut self, wanted: &free::Wanted, found: &Found) -> Vec<String> {
         let mut out = Vec::new();
         let freed = found.course.emptied.len();
-        if wanted.held.is_empty() && wanted.spots.len() < wanted.count {
-            let n = wanted.spots.len();
-            out.push(format!("Only {n} of {} nodes can be emptied", wanted.count));
+        let all = found.course.hops.len() >= self.request.limits.max_moves.unwrap_or(usize::MAX);
+        if wanted.held.is_empty() {
+            let within = if all { " with so few moves" } else { "" };
+            out.push(format!("Only {freed} of {} nodes can be empty at a time{within}", wanted.count));
         }
-        for spot in &wanted.held {
-            out.push(self.held(*spot));
+        out.extend(wanted.held.iter().map(|spot| self.held(*spot)));
+        if !wanted.in_order {
+            let fixed =
+                |s: &usize| self.board.spots[*s].open && self.covers[*s] && !self.board.spots[*s].can_be_freed();
+            out.extend((0..self.board.spots.len()).filter(fixed).map(|spot| self.held(spot)));
         }
-        for spot in found.stuck.iter().filter(|s| !wanted.held.contains(s)) {
-            let name = &self.board.spots[*spot].node.node.name;
-            out.push(format!("No other node has capacity for an allocation of node {name}"));
+        let moves = self.board.moves();
+        found.course.hops.iter().for_each(|h| self.board.go(h.item, h.to));
+        let closed: BTreeSet<usize> = found.course.emptied.iter().copied().collect();
+        for spot in wanted.spots.iter().filter(|s| !closed.contains(s) && !wanted.held.contains(s)) {
+            let here = &self.board.spots[*spot];
+            let name = &here.node.node.name;
+            let stuck = here.items.iter().find(|i| free::best_fit(&self.board, **i, &closed).is_none());
+            out.push(match stuck {
+                Some(item) => {
+                    let allocation = &self.board.items[*item].entry.alloc.name;
+                    format!("No other node takes allocation {allocation} of node {name}")
+                }
+                None => format!("No other nodes take all {} allocations of node {name}", here.items.len()),
+            });
         }
-        if out.is_empty() {
-            out.push(format!("Only {freed} of {} nodes can be emptied within the limits", wanted.count));
+        self.board.rewind(moves);
+        let more = out.len().saturating_sub(MOST_REASONS);
+        if more > 0 {
+            out.truncate(MOST_REASONS);
+            out.push(format!("{more} more nodes can't be emptied, either"));
         }
+        out
+    }
+
+    /// Why nothing leaves the node that is used most.
+    fn why_not_lower(&mut self, spot: usize) -> Vec<String> {
+        let mut out = Vec::new();
+        if !self.board.spots[spot].can_be_freed() {
+            out.push(self.held(spot));
+        }
+        let items: Vec<usize> = self.board.spots[spot].items.iter().copied().collect();
+        for item in items {
+            let (allocation, node) = (self.board.named(item).name, self.board.spots[spot].node.node.name.clone());
+            let reason = even::obstacle(&mut self.board, item);
+            out.push(format!("Allocation {allocation} stays on node {node}, which is used most: {}", reason.text()));
+        }
+        out.truncate(MOST_REASONS);
         out
     }
 
@@ -139,7 +249,8 @@ impl Scene<'_> {
         format!("Allocations stay on node {}: {}", spot.node.node.name, reasons.join("; "))
     }
 
-    fn plan(&self, found: Found, arranged: Arranged) -> Result<RebalancePlan, RebalanceError> {
+    fn plan(&self, attempt: Attempt) -> Result<RebalancePlan, RebalanceError> {
+        let Attempt { found, arranged, lacking, .. } = attempt;
         let Arranged { steps, ends, .. } = arranged;
         let after = ends.first().unwrap_or(self.before);
         let moves = steps.iter().map(|s| s.moves.len()).sum();
@@ -160,14 +271,10 @@ impl Scene<'_> {
             }
         }
         if let Goal::Fit(job) = &self.request.goal {
-            for end in &ends {
-                let unplaced = fit::unplaced(end, job, self.now)?;
-                let n: i64 = unplaced.values().sum();
-                if n > 0 && reached {
-                    reached = false;
-                    missing.push(format!("{n} allocations of job {} are still unplaced", job.id));
-                }
+            if lacking > 0 && reached {
+                missing.insert(0, format!("{lacking} allocations of job {} are still unplaced", job.id));
             }
+            reached = lacking == 0;
         }
         Ok(RebalancePlan {
             moves,
@@ -200,6 +307,16 @@ impl Scene<'_> {
         let emptied = spots.filter(|s| ends.iter().all(|e| self.is_empty(*s, e)));
         emptied.map(|s| self.board.spots[s].named()).collect()
     }
+}
+
+/// The first names of waiting allocations.
+fn some_names(placed: &[Arc<AllocEntry>]) -> String {
+    let names: BTreeSet<&str> = placed.iter().map(|e| e.alloc.name.as_str()).collect();
+    let mut text = names.iter().take(MOST_NAMES).copied().collect::<Vec<_>>().join(", ");
+    if names.len() > MOST_NAMES {
+        text.push_str(&format!(" and {} more", names.len() - MOST_NAMES));
+    }
+    text
 }
 
 fn touched(step: &Step) -> impl Iterator<Item = (&str, &str)> {

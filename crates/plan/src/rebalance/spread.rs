@@ -182,6 +182,9 @@ pub(super) fn search(board: &mut Board, aims: Aims, most: usize, stop: &Stop) ->
 
 fn found(board: &mut Board, aims: &mut Aims, most: usize, stop: &Stop) -> Found {
     let before = aims.off(board);
+    if before == 0 {
+        return Found { reached: true, ..Found::default() };
+    }
     if is_small(board) {
         for allowed in 0..before {
             aims.allowed = allowed;
@@ -201,7 +204,10 @@ fn found(board: &mut Board, aims: &mut Aims, most: usize, stop: &Stop) -> Found 
         }
     }
     aims.allowed = 0;
-    greedy(board, aims, most, stop)
+    let never = Stop::never();
+    let found = greedy(board, aims, most, if is_small(board) { &never } else { stop });
+    // A small board is only left to this when the exact search ends early.
+    Found { cut: found.cut || stop.now(), ..found }
 }
 
 /// What can't be improved, in words.
