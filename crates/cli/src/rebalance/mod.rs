@@ -1,6 +1,6 @@
 //! `rebalance`: moves that bring a cluster closer to a goal (`docs/spec/cli.md §23`).
 //!
-//! [`command`]: the search. [`request`]: the question as flags. [`file`]: plan files. [`show`]: prints one. [`run`]:
+//! [`command`]: the search. [`request`]: the question as flags. [`mod@file`]: plan files. [`show`]: prints one. [`run`]:
 //! carries one out on a running cluster.
 
 pub mod command;

@@ -55,7 +55,7 @@ pub struct Evicted {
 pub struct Suggestion {
     /// The changes.
     pub edits: Vec<Edit>,
-    /// How far they are from what was asked for ([`mod@cost`]).
+    /// How far they are from what was asked for ([`mod@super::cost`]).
     pub cost: f64,
     /// Allocations that the plan with them places.
     pub placed: usize,

@@ -127,7 +127,7 @@ fn stops(actions: &[Action]) -> impl Iterator<Item = &AllocRef> {
 
 /// Compares the cluster with what the rest of the plan assumes, at `now` (Unix nanoseconds); after the last step, with
 /// what the plan promises. `follow` simulates a step with the full scheduler
-/// ([`super::super::follow`]).
+/// ([`super::super::follow()`]).
 pub fn check(
     request: &Request,
     plan: &RebalancePlan,
