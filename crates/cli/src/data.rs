@@ -1,7 +1,7 @@
 //! API responses as JSON values: access to their members, and the members that clients add (`docs/spec/cli.md §3.6`).
 
 use super::error::{CommandResult, ErrorContext};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 /// Adds the members that servers omit because they have no value: clients show all members of an object.
 pub fn complete(value: &mut Value, members: &[(&str, Zero)]) {
@@ -81,21 +81,6 @@ pub fn text<'a>(value: &'a Value, name: &str) -> &'a str {
 /// A number of an object; 0 where there is none.
 pub fn number(value: &Value, name: &str) -> i64 {
     value.get(name).and_then(Value::as_i64).unwrap_or(0)
-}
-
-/// A boolean of an object; `false` where there is none.
-pub fn flag(value: &Value, name: &str) -> bool {
-    value.get(name).and_then(Value::as_bool).unwrap_or(false)
-}
-
-/// A map of an object; empty where there is none.
-pub fn map<'a>(value: &'a Value, name: &str) -> impl Iterator<Item = (&'a String, &'a Value)> {
-    value.get(name).and_then(Value::as_object).into_iter().flat_map(Map::iter)
-}
-
-/// A list of an object; empty where there is none.
-pub fn list<'a>(value: &'a Value, name: &str) -> &'a [Value] {
-    value.get(name).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
 }
 
 /// Rows by create index, newest first; equal ones by ID.
