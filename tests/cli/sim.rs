@@ -1,4 +1,4 @@
-//! `sim cluster` as operators run it.
+//! `sim cluster` and `sim plan` as operators run them.
 
 use crate::program::{Folder, Ran, run_in};
 
@@ -155,4 +155,27 @@ fn wrong_uses_are_explained() {
     let help = sim(&folder, &["-h"]);
     assert_eq!(help.exit, 0);
     assert!(help.stdout.starts_with("Usage: encamp sim cluster [options]\n"), "{}", help.stdout);
+}
+
+#[test]
+fn the_memory_and_time_of_a_plan_are_measured() {
+    let folder = Folder::new("sim-measure");
+    let measure = |args: &[&str]| run_in(folder.path(), &[&["sim", "plan", "-nodes=20", "-allocs=300"], args].concat());
+    let ran = measure(&["-json"]);
+    assert_eq!((ran.exit, ran.stderr.as_str()), (0, ""), "{ran:?}");
+    let measured: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!((&measured["nodes"], &measured["allocations"]), (&20.into(), &300.into()));
+    assert!(measured["placed"].as_u64().unwrap() > 0, "{measured}");
+    assert!(measured["plan_ms"].as_f64().unwrap() > 0.0, "{measured}");
+    assert!(measured["peak_rss_bytes"].as_u64() >= measured["state_bytes"].as_u64(), "{measured}");
+    let text = measure(&[]);
+    assert!(text.stdout.contains("\nPer Allocation = "), "{text:?}");
+    assert_eq!(names(&folder), [""; 0]);
+    for (args, why) in [
+        (&["-nodes=0"][..], "-nodes must be between 1 and 100000, not 0"),
+        (&["-allocs=10000001"], "-allocs must be between 1 and 10000000, not 10000001"),
+    ] {
+        let ran = measure(args);
+        assert!(ran.exit != 0 && ran.stderr.starts_with(why), "{ran:?}");
+    }
 }

@@ -122,6 +122,7 @@ pub mod sim_gc;
 pub mod sim_heartbeats;
 pub mod sim_load;
 pub mod sim_load_shedding;
+pub mod sim_plan;
 pub mod snapshot_anonymize;
 pub mod snapshot_diff;
 pub mod snapshot_fetch;

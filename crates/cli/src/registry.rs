@@ -186,6 +186,7 @@ pub const COMMANDS: &[fn() -> Entry] = commands![
     sim_gc::SimGc,
     sim_heartbeats::SimHeartbeats,
     sim_load_shedding::SimLoadShedding,
+    sim_plan::SimPlan,
     // Access control.
     acl::tokens::AclBootstrap,
     acl::policies::AclPolicyApply,
