@@ -9,6 +9,7 @@ use super::group::*;
 use super::job::*;
 use super::json::{is_default, narrow, narrow_list, nil, null_is_default};
 use super::modes::TaskEventType;
+use super::packed::{PackedMetric, TaskEvents};
 use super::resources::*;
 use super::scores::Scores;
 use super::sorted_map::SortedMap;
@@ -67,7 +68,7 @@ pub struct Allocation {
     pub allocated_resources: Option<Arc<AllocatedResources>>,
     /// The metrics of the node search of the placement (`docs/spec/scheduling.md §10`).
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub metrics: Option<Arc<AllocMetric>>,
+    pub metrics: Option<PackedMetric>,
     /// The desired status: `run`, `stop` or `evict`.
     #[serde(skip_serializing_if = "is_default")]
     pub desired_status: DesiredStatus,
@@ -310,7 +311,7 @@ pub struct TaskState {
     pub finished_at: Time,
     /// The last ten events, the oldest first.
     #[serde(with = "nil")]
-    pub events: Vec<TaskEvent>,
+    pub events: TaskEvents,
     /// State of a task schedule; empty: task schedules belong to the enterprise edition.
     pub paused: String,
 }

@@ -78,7 +78,7 @@ pub fn new_alloc(
         job_id: job.id.clone(),
         task_group: group.name.clone(),
         allocated_resources: Some(option.resources.clone()),
-        metrics: Some(Arc::new(metrics)),
+        metrics: Some(metrics.into()),
         desired_status: DesiredStatus::Run,
         client_status: ClientStatus::Pending,
         create_time: ctx.now,

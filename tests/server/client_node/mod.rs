@@ -376,9 +376,5 @@ pub fn events(alloc: &Allocation, task: &str) -> Vec<String> {
 
 /// Display messages of a task's events.
 pub fn texts(alloc: &Allocation, task: &str) -> Vec<String> {
-    alloc
-        .task_states
-        .get(task)
-        .map(|t| t.events.iter().map(|e| e.display_message.clone()).collect())
-        .unwrap_or_default()
+    alloc.task_states.get(task).map(|t| t.events.iter().map(|e| e.display_message).collect()).unwrap_or_default()
 }

@@ -14,7 +14,7 @@ use crate::render::values::{self, Clock};
 use encamp_api::Query;
 use encamp_api::types::AllocCheck;
 use encamp_model::stats::AllocResourceUsage;
-use encamp_model::{Allocation, NetworkResource, format_duration, quoted};
+use encamp_model::{Allocation, NetworkResource, PackedMetric, format_duration, quoted};
 
 /// The maximum number of preempted allocations that are shown without -verbose: each requires a request.
 const MOST_VICTIMS: usize = 8;
@@ -129,7 +129,7 @@ impl AllocStatus {
         self.tasks(c, context, &alloc, stats.as_ref());
         if self.verbose {
             context.ui.heading("Placement Metrics");
-            let metrics = alloc.metrics.clone().unwrap_or_default();
+            let metrics = alloc.metrics.as_ref().map(PackedMetric::unpack).unwrap_or_default();
             let lines = metric_lines(&metrics, "  ", true, context.ui.colours_on());
             context.ui.output(&lines);
         }
@@ -205,6 +205,7 @@ impl AllocStatus {
             rows.push(("Preempted", self.victims(c, &alloc.preempted_allocations)));
         }
         if let (true, Some(metrics)) = (self.verbose, &alloc.metrics) {
+            let metrics = metrics.unpack();
             rows.extend([
                 ("Evaluated Nodes", metrics.nodes_evaluated.to_string()),
                 ("Filtered Nodes", metrics.nodes_filtered.to_string()),

@@ -11,7 +11,9 @@ use crate::render::table::{Form, headed, pairs, table};
 use crate::render::task_events::describe;
 use crate::render::values::{self, written_time};
 use encamp_model::stats::ResourceUsage;
-use encamp_model::{Allocation, JobType, NetworkResource, Resources, Task, TaskState, Time, VolumeRequest, quoted};
+use encamp_model::{
+    Allocation, JobType, NetworkResource, Resources, Task, TaskEvent, TaskState, Time, VolumeRequest, quoted,
+};
 
 /// A task of an allocation.
 pub(super) struct TaskView<'a> {
@@ -54,8 +56,8 @@ pub(crate) fn max_run(alloc: &Allocation) -> Option<i64> {
 pub(super) fn short_table(alloc: &Allocation, zone: &TimeZone) -> String {
     let rows = ordered(alloc).into_iter().map(|task| {
         let (kind, time) = match task.state.events.last() {
-            Some(event) => (event.r#type.as_str(), values::time(event.time, zone)),
-            None => ("", String::new()),
+            Some(event) => (event.r#type.to_string(), values::time(event.time, zone)),
+            None => (String::new(), String::new()),
         };
         format!("{}|{}|{kind}|{time}|{}", task.name, task.state.state, task.lifecycle().unwrap_or("main".into()))
     });
@@ -115,8 +117,9 @@ impl TaskView<'_> {
             ("Last Restart", time(self.state.last_restart)),
         ]);
         let mut lines = vec!["Time|Type|Description".to_string()];
-        let events = self.state.events.iter().rev();
-        lines.extend(events.map(|e| format!("{}|{}|{}", values::time(e.time, zone), e.r#type, describe(e))));
+        let events: Vec<_> = self.state.events.iter().collect();
+        let row = |e: &TaskEvent| format!("{}|{}|{}", values::time(e.time, zone), e.r#type, describe(e));
+        lines.extend(events.iter().rev().map(row));
         format!("Task Events:\n{summary}\n\nRecent Events:\n{}", table(&lines, Form::List))
     }
 }

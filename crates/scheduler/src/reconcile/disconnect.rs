@@ -219,7 +219,8 @@ fn last_start(t: &TaskState) -> Option<i64> {
 
 /// The better node wins; a replacement that does not run yet only wins over an original that does not run either.
 fn best_score_is_original(original: &Allocation, replacement: &Allocation) -> bool {
-    let score = |a: &Allocation| a.metrics.as_ref().and_then(|m| m.score_meta_data.first()).map(|s| s.norm_score);
+    let score =
+        |a: &Allocation| a.metrics.as_ref().and_then(|m| m.unpack().score_meta_data.first().map(|s| s.norm_score));
     let better = match (score(original), score(replacement)) {
         (None, Some(_)) => true,
         (Some(a), Some(b)) => b.partial_cmp(&a) == Some(Ordering::Greater),

@@ -119,7 +119,7 @@ impl Names<'_> {
             o.always("resources", resources(r));
         }
         if let Some(m) = &a.metrics {
-            o.always("metrics", metrics(m));
+            o.always("metrics", metrics(&m.unpack()));
         }
         o.value()
     }

@@ -1,0 +1,13 @@
+//! Parts of allocations that are kept as bytes, since there may be millions of them and most are never looked at: the
+//! [events of a task](TaskEvents), the [metrics of a placement](PackedMetric).
+//!
+//! Each looks from outside as what it holds: it is written and read in the same form, and gives the same values.
+
+mod codec;
+mod display;
+mod events;
+mod metric;
+
+pub use display::RESTART_WITHIN_POLICY;
+pub use events::{TaskEventStamps, TaskEvents, TaskEventsIter};
+pub use metric::PackedMetric;
