@@ -9,9 +9,11 @@ use super::group::*;
 use super::job::*;
 use super::json::{is_default, narrow, narrow_list, nil, null_is_default};
 use super::modes::TaskEventType;
-use super::packed::{PackedMetric, TaskEvents};
+use super::packed::{PackedList, PackedMetric, TaskEvents};
+use super::recent;
 use super::resources::*;
 use super::scores::Scores;
+use super::shared::Shared;
 use super::sorted_map::SortedMap;
 use super::status::{ClientStatus, DesiredStatus, JobType, LifecycleHook, TaskStatus};
 use super::time::Time;
@@ -64,7 +66,7 @@ pub struct Allocation {
     #[serde(skip_serializing_if = "is_default")]
     pub task_resources: SortedMap<Resources>,
     /// The assigned resources.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "recent::resources")]
     pub allocated_resources: Option<Arc<AllocatedResources>>,
     /// The metrics of the node search of the placement (`docs/spec/scheduling.md §10`).
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -167,7 +169,7 @@ pub struct AllocListStub {
     /// The name of the task group.
     pub task_group: String,
     /// The assigned resources; only if requested.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "recent::resources")]
     pub allocated_resources: Option<Arc<AllocatedResources>>,
     /// The desired status: `run`, `stop` or `evict`.
     pub desired_status: DesiredStatus,
@@ -212,11 +214,11 @@ pub struct AllocListStub {
 #[serde(rename_all = "PascalCase", default)]
 pub struct AllocatedResources {
     /// By task.
-    #[serde(with = "nil")]
-    pub tasks: SortedMap<AllocatedTaskResources>,
+    #[serde(serialize_with = "nil::serialize", deserialize_with = "recent::tasks")]
+    pub tasks: Shared<SortedMap<AllocatedTaskResources>>,
     /// The `lifecycle` block of each task, by task.
-    #[serde(with = "nil")]
-    pub task_lifecycles: SortedMap<Option<TaskLifecycleConfig>>,
+    #[serde(serialize_with = "nil::serialize", deserialize_with = "recent::lifecycles")]
+    pub task_lifecycles: Shared<SortedMap<Option<TaskLifecycleConfig>>>,
     /// Shared resources of the tasks.
     pub shared: AllocatedSharedResources,
 }
@@ -225,6 +227,47 @@ impl AllocatedResources {
     /// Hook of a task's lifecycle and whether it is a sidecar; `None` for a main task.
     pub fn lifecycle(&self, task: &str) -> Option<(&LifecycleHook, bool)> {
         self.task_lifecycles.get(task)?.as_ref().map(|l| (&l.hook, l.sidecar))
+    }
+
+    /// Gives the tasks the networks and devices that they had. What does not change stays shared.
+    pub fn keep_places(&mut self, old: &AllocatedResources) {
+        self.keep(
+            old,
+            |new, old| new.networks == old.networks && new.devices == old.devices,
+            |new, old| {
+                new.networks.clone_from(&old.networks);
+                new.devices.clone_from(&old.devices);
+            },
+        );
+    }
+
+    /// Gives the tasks the cores that they had. What does not change stays shared.
+    pub fn keep_cores(&mut self, old: &AllocatedResources) {
+        self.keep(
+            old,
+            |new, old| new.cpu.reserved_cores == old.cpu.reserved_cores,
+            |new, old| {
+                new.cpu.reserved_cores.clone_from(&old.cpu.reserved_cores);
+            },
+        );
+    }
+
+    /// Changes the tasks that have something else than before.
+    fn keep(
+        &mut self,
+        old: &AllocatedResources,
+        same: impl Fn(&AllocatedTaskResources, &AllocatedTaskResources) -> bool,
+        change: impl Fn(&mut AllocatedTaskResources, &AllocatedTaskResources),
+    ) {
+        let differs =
+            |(name, new): (&String, &AllocatedTaskResources)| old.tasks.get(name).is_some_and(|old| !same(new, old));
+        if self.tasks.iter().any(differs) {
+            for (name, new) in self.tasks.iter_mut() {
+                if let Some(old) = old.tasks.get(name) {
+                    change(new, old);
+                }
+            }
+        }
     }
 }
 
@@ -397,13 +440,13 @@ pub struct AllocatedTaskResources {
 pub struct AllocatedSharedResources {
     /// The network of the group, at most one.
     #[serde(with = "nil")]
-    pub networks: Vec<NetworkResource>,
+    pub networks: PackedList<NetworkResource>,
     /// The ephemeral disk, in MB.
     #[serde(rename = "DiskMB")]
     pub disk_mb: i64,
     /// All ports of the group's network, with their numbers.
     #[serde(with = "nil")]
-    pub ports: Vec<AllocatedPortMapping>,
+    pub ports: PackedList<AllocatedPortMapping>,
 }
 
 /// The scores of one candidate node.

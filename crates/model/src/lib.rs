@@ -52,6 +52,7 @@ pub mod plan;
 pub(crate) mod predicates;
 pub mod quote;
 pub mod random;
+mod recent;
 pub mod records;
 pub mod regexp;
 pub mod requests;

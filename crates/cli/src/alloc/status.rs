@@ -277,7 +277,7 @@ fn addresses(alloc: &Allocation) -> Option<String> {
     let mut lines = vec!["Label|Dynamic|Address".to_string()];
     if shared.ports.is_empty() {
         let ports = network.dynamic_ports.iter().chain(&network.reserved_ports);
-        lines.extend(ports.map(|p| format!("{}|yes|{}{}", p.label, endpoint(network, p.value), forwarded(p.to))));
+        lines.extend(ports.map(|p| format!("{}|yes|{}{}", p.label, endpoint(&network, p.value), forwarded(p.to))));
     } else {
         let ports = shared.ports.iter();
         lines.extend(ports.map(|p| format!("*{}|yes|{}:{}{}", p.label, p.host_ip, p.value, forwarded(p.to))));

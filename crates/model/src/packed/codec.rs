@@ -20,7 +20,7 @@ const EARLIER: u64 = 2;
 const DECIMAL: u64 = 3;
 
 /// Appends values to bytes.
-pub(super) struct Writer<'a> {
+pub struct Writer<'a> {
     out: Vec<u8>,
     frequent: &'static [&'static str],
     literals: Vec<&'a str>,
@@ -83,7 +83,7 @@ impl<'a> Writer<'a> {
 
 /// Takes values from bytes, in the order in which they were written.
 #[derive(Debug, Clone)]
-pub(super) struct Reader<'a> {
+pub struct Reader<'a> {
     rest: &'a [u8],
     frequent: &'static [&'static str],
     literals: Vec<&'a str>,
