@@ -148,7 +148,7 @@ impl<'a> TaskEventStamps<'a> {
     /// Takes the stamps from the beginning of the bytes; the reader continues behind them.
     fn new(reader: &mut Reader<'a>) -> TaskEventStamps<'a> {
         let left = reader.count();
-        let stamps = if left == 0 { &[] } else { reader.counted() };
+        let stamps: &[u8] = if left == 0 { &[] } else { reader.counted() };
         let rest = Reader::new(stamps, &FREQUENT);
         TaskEventStamps { left, time: 0, rest }
     }

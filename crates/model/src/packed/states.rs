@@ -59,19 +59,19 @@ impl TaskStates {
     /// The states by ascending name.
     pub fn values(&self) -> impl Iterator<Item = TaskState> {
         let mut rest = self.iter();
-        std::iter::from_fn(move || rest.take(true).map(|(_, state)| state))
+        std::iter::from_fn(move || rest.take_next(true).map(|(_, state)| state))
     }
 
     /// The states without their events, by ascending name. Makes nothing on the heap.
     pub fn without_events(&self) -> impl Iterator<Item = TaskState> {
         let mut rest = self.iter();
-        std::iter::from_fn(move || rest.take(false).map(|(_, state)| state))
+        std::iter::from_fn(move || rest.take_next(false).map(|(_, state)| state))
     }
 
     /// The state of a task.
     pub fn get(&self, name: &str) -> Option<TaskState> {
         let mut rest = self.iter();
-        std::iter::from_fn(|| rest.take(true)).find(|(n, _)| n == name).map(|(_, state)| state)
+        std::iter::from_fn(|| rest.take_next(true)).find(|(n, _)| n == name).map(|(_, state)| state)
     }
 
     /// Sets the state of a task.
@@ -105,7 +105,7 @@ pub struct TaskStatesIter<'a> {
 
 impl<'a> TaskStatesIter<'a> {
     /// Takes the next state, and its events if they are wanted.
-    fn take(&mut self, events: bool) -> Option<(Cow<'a, str>, TaskState)> {
+    fn take_next(&mut self, events: bool) -> Option<(Cow<'a, str>, TaskState)> {
         self.left = self.left.checked_sub(1)?;
         let name = self.rest.text();
         let mut state = read(&mut self.rest, &mut self.seconds);
@@ -121,7 +121,7 @@ impl Iterator for TaskStatesIter<'_> {
     type Item = (String, TaskState);
 
     fn next(&mut self) -> Option<(String, TaskState)> {
-        self.take(true).map(|(name, state)| (name.into_owned(), state))
+        self.take_next(true).map(|(name, state)| (name.into_owned(), state))
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
