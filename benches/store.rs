@@ -149,7 +149,7 @@ impl Bench<'_> {
             job_id: job.id.clone(),
             task_group: "all".into(),
             allocated_resources: Some(Arc::new(resources)),
-            metrics: Some(Arc::new(metrics)),
+            metrics: Some(metrics.into()),
             desired_status: DesiredStatus::Run,
             client_status: ClientStatus::Pending,
             ..Default::default()

@@ -104,7 +104,7 @@ fn placed(a: &mut Anonymizer, original: bool, state: &State, alloc: &Allocation)
     bare.job = None;
     bare.metrics = None;
     let bare = a_or(a, original, &bare);
-    let metrics = found.map(|m| metrics(a, original, &m));
+    let metrics = found.map(|m| metrics(a, original, &m.unpack()));
     serde_json::json!([serde_json::to_value(bare).unwrap(), metrics])
 }
 

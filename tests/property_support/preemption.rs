@@ -89,8 +89,8 @@ fn check_victim(before: &State, plan: &Plan, node: &str, v: &Allocation) -> Verd
 fn shared_ports(before: &State, a: &Allocation, other: &str) -> usize {
     let reserved = |a: &Allocation| -> Vec<i64> {
         let Some(r) = &a.allocated_resources else { return Vec::new() };
-        let networks = r.shared.networks.iter().chain(r.tasks.values().flat_map(|t| &t.networks));
-        networks.flat_map(|n| n.reserved_ports.iter().map(|p| p.value)).collect()
+        let networks = r.shared.networks.iter().chain(r.tasks.values().flat_map(|t| &t.networks).cloned());
+        networks.flat_map(|n| n.reserved_ports.into_iter().map(|p| p.value)).collect()
     };
     let held = before.alloc(other).map_or_else(Vec::new, |e| reserved(&e.alloc));
     reserved(a).iter().filter(|p| held.contains(p)).count()

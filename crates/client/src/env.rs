@@ -218,7 +218,7 @@ fn built_in(input: &Input) -> BTreeMap<String, String> {
     let cores = given.map(|r| ranges::text(&r.cpu.reserved_cores)).filter(|c| !c.is_empty());
     set("NOMAD_CPU_CORES", cores.unwrap_or_else(|| " ".into()));
     for port in resources.iter().flat_map(|r| &r.shared.ports) {
-        group_port(port, input.network, &mut set);
+        group_port(&port, input.network, &mut set);
     }
     for (name, r) in resources.iter().flat_map(|r| &r.tasks) {
         task_ports(r, (*name != task.name).then_some(name.as_str()), &mut set);

@@ -2,15 +2,19 @@
 
 use std::collections::BTreeMap;
 
-use super::policy::restart::WITHIN_POLICY;
 use super::policy::status::KillCause;
 use encamp_model::{TaskEvent, TaskEventType, TaskState, TaskStatus, Time, format_duration};
 
 /// How many events of a task are kept.
 const KEPT: usize = 10;
 
-fn make(r#type: TaskEventType, display: impl Into<String>) -> TaskEvent {
-    TaskEvent { r#type, display_message: display.into(), ..TaskEvent::default() }
+/// The event with the sentence that follows from it.
+fn displayed(event: TaskEvent) -> TaskEvent {
+    TaskEvent { display_message: event.composed_display(), ..event }
+}
+
+fn of_type(r#type: TaskEventType) -> TaskEvent {
+    TaskEvent { r#type, ..TaskEvent::default() }
 }
 
 fn details<const N: usize>(entries: [(&str, String); N]) -> BTreeMap<String, String> {
@@ -20,12 +24,12 @@ fn details<const N: usize>(entries: [(&str, String); N]) -> BTreeMap<String, Str
 /// An event of a type whose text is its message.
 pub fn message(r#type: TaskEventType, text: impl Into<String>) -> TaskEvent {
     let text = text.into();
-    TaskEvent { message: text.clone(), details: details([("message", text.clone())]), ..make(r#type, text) }
+    displayed(TaskEvent { details: details([("message", text.clone())]), message: text, ..of_type(r#type) })
 }
 
 /// `Received`.
 pub fn received() -> TaskEvent {
-    make(TaskEventType::Received, "Task received by client")
+    displayed(of_type(TaskEventType::Received))
 }
 
 /// `Task Setup`.
@@ -35,35 +39,29 @@ pub fn setup() -> TaskEvent {
 
 /// `Started`.
 pub fn started() -> TaskEvent {
-    make(TaskEventType::Started, "Task started by client")
+    displayed(of_type(TaskEventType::Started))
 }
 
 /// `Terminated`; a signal of 0 and an empty text mean none.
 pub fn terminated(code: i64, signal: i64, oom: bool, text: &str) -> TaskEvent {
-    let mut display = format!("Exit Code: {code}");
-    if signal != 0 {
-        display += &format!(", Signal: {signal}");
-    }
-    let mut out = TaskEvent { exit_code: code, signal, message: text.into(), ..make(TaskEventType::Terminated, "") };
-    out.details =
+    let mut set =
         details([("exit_code", code.to_string()), ("signal", signal.to_string()), ("oom_killed", oom.to_string())]);
     if !text.is_empty() {
-        display += &format!(", Exit Message: \"{text}\"");
-        out.details.insert("exit_message".into(), text.into());
+        set.insert("exit_message".into(), text.into());
     }
-    out.display_message = display;
-    out
+    displayed(TaskEvent {
+        exit_code: code,
+        signal,
+        message: text.into(),
+        details: set,
+        ..of_type(TaskEventType::Terminated)
+    })
 }
 
 /// `Killing`; the timeout in nanoseconds.
 pub fn killing(timeout: i64) -> TaskEvent {
-    let wait = format_duration(timeout);
-    let display = match timeout {
-        0 => "Sent interrupt".to_string(),
-        _ => format!("Sent interrupt. Waiting {wait} before force killing"),
-    };
-    let set = if timeout == 0 { BTreeMap::new() } else { details([("kill_timeout", wait)]) };
-    TaskEvent { kill_timeout: timeout, details: set, ..make(TaskEventType::Killing, display) }
+    let set = if timeout == 0 { BTreeMap::new() } else { details([("kill_timeout", format_duration(timeout))]) };
+    displayed(TaskEvent { kill_timeout: timeout, details: set, ..of_type(TaskEventType::Killing) })
 }
 
 /// `Killing` for a reason that is not the task's; the timeout in nanoseconds.
@@ -71,63 +69,57 @@ pub(crate) fn killing_for(timeout: i64, reason: &str) -> TaskEvent {
     let mut event = killing(timeout);
     event.kill_reason = reason.into();
     event.details.insert("kill_reason".into(), reason.into());
-    TaskEvent { display_message: reason.into(), ..event }
+    displayed(event)
 }
 
 /// `Killing` of a task that fails.
 pub(crate) fn killing_failed(reason: &str) -> TaskEvent {
     let set = details([("kill_reason", reason.into()), ("fails_task", "true".into())]);
-    TaskEvent { kill_reason: reason.into(), fails_task: true, details: set, ..make(TaskEventType::Killing, reason) }
+    displayed(TaskEvent {
+        kill_reason: reason.into(),
+        fails_task: true,
+        details: set,
+        ..of_type(TaskEventType::Killing)
+    })
 }
 
 /// `Killed`, with what went wrong, if anything did.
 pub fn killed(error: &str) -> TaskEvent {
-    if error.is_empty() {
-        return make(TaskEventType::Killed, "Task successfully killed");
-    }
-    TaskEvent {
-        kill_error: error.into(),
-        details: details([("kill_error", error.into())]),
-        ..make(TaskEventType::Killed, error)
-    }
+    let set = if error.is_empty() { BTreeMap::new() } else { details([("kill_error", error.into())]) };
+    displayed(TaskEvent { kill_error: error.into(), details: set, ..of_type(TaskEventType::Killed) })
 }
 
 /// `Restarting` after a delay in nanoseconds.
 pub fn restarting(reason: &str, delay: i64) -> TaskEvent {
-    let text = format!("Task restarting in {}", format_duration(delay));
-    let display = if matches!(reason, "" | WITHIN_POLICY) { text } else { format!("{reason} - {text}") };
     let set = details([("restart_reason", reason.into()), ("start_delay", delay.to_string())]);
-    TaskEvent {
+    displayed(TaskEvent {
         restart_reason: reason.into(),
         start_delay: delay,
         details: set,
-        ..make(TaskEventType::Restarting, display)
-    }
+        ..of_type(TaskEventType::Restarting)
+    })
 }
 
 /// `Not Restarting`, which fails the task.
 pub(crate) fn not_restarting(reason: &str) -> TaskEvent {
     let set = details([("restart_reason", reason.into()), ("fails_task", "true".into())]);
-    TaskEvent {
+    displayed(TaskEvent {
         restart_reason: reason.into(),
         fails_task: true,
         details: set,
-        ..make(TaskEventType::NotRestarting, reason)
-    }
+        ..of_type(TaskEventType::NotRestarting)
+    })
 }
 
 /// `Restart Signaled`.
 pub(crate) fn restart_signaled(reason: &str) -> TaskEvent {
     let set = details([("restart_reason", reason.into())]);
-    TaskEvent { restart_reason: reason.into(), details: set, ..make(TaskEventType::RestartSignaled, reason) }
+    displayed(TaskEvent { restart_reason: reason.into(), details: set, ..of_type(TaskEventType::RestartSignaled) })
 }
 
 /// `Signaling`. The name of the signal is only among the details.
 pub(crate) fn signaling(signal: &str) -> TaskEvent {
-    TaskEvent {
-        details: details([("signal", signal.into())]),
-        ..make(TaskEventType::Signaling, "Task being sent a signal")
-    }
+    displayed(TaskEvent { details: details([("signal", signal.into())]), ..of_type(TaskEventType::Signaling) })
 }
 
 /// `Signaling`, for a reason that the display tells.
@@ -137,56 +129,64 @@ pub(crate) fn signaling_because(signal: &str, reason: &str) -> TaskEvent {
 
 /// The event that goes before the kill of the live tasks.
 pub(crate) fn of_cause(cause: &KillCause) -> TaskEvent {
-    match cause {
+    displayed(match cause {
         KillCause::SiblingFailed(task) => TaskEvent {
             failed_sibling: task.clone(),
             details: details([("failed_sibling", task.clone())]),
-            ..make(TaskEventType::SiblingTaskFailed, format!("Task's sibling \"{task}\" failed"))
+            ..of_type(TaskEventType::SiblingTaskFailed)
         },
-        KillCause::LeaderDead => make(TaskEventType::LeaderTaskDead, "Leader Task in Group dead"),
-        KillCause::MainDead => make(TaskEventType::MainTasksDead, "Main tasks in the group died"),
-    }
+        KillCause::LeaderDead => of_type(TaskEventType::LeaderTaskDead),
+        KillCause::MainDead => of_type(TaskEventType::MainTasksDead),
+    })
 }
 
 /// `Driver`: what a driver says of a start that lasts.
 pub(crate) fn driver(text: &str) -> TaskEvent {
     let set = details([("driver_message", text.into())]);
-    TaskEvent { driver_message: text.into(), details: set, ..make(TaskEventType::Driver, text) }
+    displayed(TaskEvent { driver_message: text.into(), details: set, ..of_type(TaskEventType::Driver) })
 }
 
 /// `Driver Failure`.
 pub(crate) fn driver_failure(error: &str) -> TaskEvent {
-    let display = if error.is_empty() { "Failed to start task" } else { error };
     let set = details([("driver_error", error.into())]);
-    TaskEvent { driver_error: error.into(), details: set, ..make(TaskEventType::DriverFailure, display) }
+    displayed(TaskEvent { driver_error: error.into(), details: set, ..of_type(TaskEventType::DriverFailure) })
 }
 
 /// `Downloading Artifacts`.
 pub(crate) fn downloading_artifacts() -> TaskEvent {
-    make(TaskEventType::DownloadingArtifacts, "Client is downloading artifacts")
+    displayed(of_type(TaskEventType::DownloadingArtifacts))
 }
 
 /// `Failed Artifact Download`.
 pub(crate) fn failed_artifact_download(error: &str) -> TaskEvent {
     let set = details([("download_error", error.into())]);
-    TaskEvent { download_error: error.into(), details: set, ..make(TaskEventType::FailedArtifactDownload, error) }
+    displayed(TaskEvent {
+        download_error: error.into(),
+        details: set,
+        ..of_type(TaskEventType::FailedArtifactDownload)
+    })
 }
 
 /// `Failed Validation`, which fails the task.
 pub(crate) fn failed_validation(error: &str) -> TaskEvent {
     let set = details([("validation_error", error.into()), ("fails_task", "true".into())]);
-    TaskEvent {
+    displayed(TaskEvent {
         validation_error: error.into(),
         fails_task: true,
         details: set,
-        ..make(TaskEventType::FailedValidation, error)
-    }
+        ..of_type(TaskEventType::FailedValidation)
+    })
 }
 
 /// `Setup Failure`, which fails the task.
 pub(crate) fn setup_failure(error: &str) -> TaskEvent {
     let set = details([("setup_error", error.into()), ("fails_task", "true".into())]);
-    TaskEvent { setup_error: error.into(), fails_task: true, details: set, ..make(TaskEventType::SetupFailure, error) }
+    displayed(TaskEvent {
+        setup_error: error.into(),
+        fails_task: true,
+        details: set,
+        ..of_type(TaskEventType::SetupFailure)
+    })
 }
 
 /// Appends an event to a task at `now` (Unix nanoseconds).
@@ -199,9 +199,7 @@ pub fn append(task: &mut TaskState, mut event: TaskEvent, now: i64) {
         }
         _ => task.failed |= event.fails_task,
     }
-    task.events.push(event);
-    let surplus = task.events.len().saturating_sub(KEPT);
-    task.events.drain(..surplus);
+    task.events.push(event, KEPT);
 }
 
 /// Moves a task into a state at `now` (Unix nanoseconds).
@@ -220,6 +218,7 @@ pub fn enter(task: &mut TaskState, state: TaskStatus, now: i64) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use encamp_model::RESTART_WITHIN_POLICY;
 
     #[test]
     fn texts() {
@@ -230,7 +229,7 @@ mod tests {
             (killing(0), "Sent interrupt"),
             (killing_for(5_000_000_000, "exceeded max_run_duration"), "exceeded max_run_duration"),
             (killed(""), "Task successfully killed"),
-            (restarting(WITHIN_POLICY, 1_050_000_000), "Task restarting in 1.05s"),
+            (restarting(RESTART_WITHIN_POLICY, 1_050_000_000), "Task restarting in 1.05s"),
             (restarting("", 0), "Task restarting in 0s"),
             (restarting("Because", 0), "Because - Task restarting in 0s"),
             (of_cause(&KillCause::SiblingFailed("a".into())), "Task's sibling \"a\" failed"),
@@ -248,7 +247,7 @@ mod tests {
     fn the_last_ten_events_stay() {
         let mut t = TaskState::default();
         (0..12).for_each(|n| append(&mut t, restarting("", n), n));
-        assert_eq!((t.events.len(), t.events[0].time, t.restarts), (10, 2, 12));
+        assert_eq!((t.events.len(), t.events.iter().next().map(|e| e.time), t.restarts), (10, Some(2), 12));
         append(&mut t, not_restarting("x"), 20);
         append(&mut t, killed(""), 21);
         assert!(t.failed);

@@ -9,8 +9,11 @@ use super::group::*;
 use super::job::*;
 use super::json::{is_default, narrow, narrow_list, nil, null_is_default};
 use super::modes::TaskEventType;
+use super::packed::{PackedList, PackedMetric, TaskEvents, TaskStates};
+use super::recent;
 use super::resources::*;
 use super::scores::Scores;
+use super::shared::Shared;
 use super::sorted_map::SortedMap;
 use super::status::{ClientStatus, DesiredStatus, JobType, LifecycleHook, TaskStatus};
 use super::time::Time;
@@ -63,11 +66,11 @@ pub struct Allocation {
     #[serde(skip_serializing_if = "is_default")]
     pub task_resources: SortedMap<Resources>,
     /// The assigned resources.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "recent::resources")]
     pub allocated_resources: Option<Arc<AllocatedResources>>,
     /// The metrics of the node search of the placement (`docs/spec/scheduling.md §10`).
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub metrics: Option<Arc<AllocMetric>>,
+    pub metrics: Option<PackedMetric>,
     /// The desired status: `run`, `stop` or `evict`.
     #[serde(skip_serializing_if = "is_default")]
     pub desired_status: DesiredStatus,
@@ -85,7 +88,7 @@ pub struct Allocation {
     pub client_description: String,
     /// By task; as the node reports them.
     #[serde(skip_serializing_if = "is_default")]
-    pub task_states: SortedMap<TaskState>,
+    pub task_states: TaskStates,
     /// Changes of the client status that servers made, the oldest first.
     #[serde(skip_serializing_if = "is_default")]
     pub alloc_states: Vec<AllocState>,
@@ -166,7 +169,7 @@ pub struct AllocListStub {
     /// The name of the task group.
     pub task_group: String,
     /// The assigned resources; only if requested.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "recent::resources")]
     pub allocated_resources: Option<Arc<AllocatedResources>>,
     /// The desired status: `run`, `stop` or `evict`.
     pub desired_status: DesiredStatus,
@@ -180,7 +183,7 @@ pub struct AllocListStub {
     pub desired_transition: DesiredTransition,
     /// By task; null if the request left them out.
     #[serde(with = "nil")]
-    pub task_states: SortedMap<TaskState>,
+    pub task_states: TaskStates,
     /// Its health in its deployment; null: not known yet, and no canary.
     pub deployment_status: Option<AllocDeploymentStatus>,
     /// The delayed evaluation that will look at it again; empty: none.
@@ -211,11 +214,11 @@ pub struct AllocListStub {
 #[serde(rename_all = "PascalCase", default)]
 pub struct AllocatedResources {
     /// By task.
-    #[serde(with = "nil")]
-    pub tasks: SortedMap<AllocatedTaskResources>,
+    #[serde(serialize_with = "nil::serialize", deserialize_with = "recent::tasks")]
+    pub tasks: Shared<SortedMap<AllocatedTaskResources>>,
     /// The `lifecycle` block of each task, by task.
-    #[serde(with = "nil")]
-    pub task_lifecycles: SortedMap<Option<TaskLifecycleConfig>>,
+    #[serde(serialize_with = "nil::serialize", deserialize_with = "recent::lifecycles")]
+    pub task_lifecycles: Shared<SortedMap<Option<TaskLifecycleConfig>>>,
     /// Shared resources of the tasks.
     pub shared: AllocatedSharedResources,
 }
@@ -224,6 +227,47 @@ impl AllocatedResources {
     /// Hook of a task's lifecycle and whether it is a sidecar; `None` for a main task.
     pub fn lifecycle(&self, task: &str) -> Option<(&LifecycleHook, bool)> {
         self.task_lifecycles.get(task)?.as_ref().map(|l| (&l.hook, l.sidecar))
+    }
+
+    /// Gives the tasks the networks and devices that they had. What does not change stays shared.
+    pub fn keep_places(&mut self, old: &AllocatedResources) {
+        self.keep(
+            old,
+            |new, old| new.networks == old.networks && new.devices == old.devices,
+            |new, old| {
+                new.networks.clone_from(&old.networks);
+                new.devices.clone_from(&old.devices);
+            },
+        );
+    }
+
+    /// Gives the tasks the cores that they had. What does not change stays shared.
+    pub fn keep_cores(&mut self, old: &AllocatedResources) {
+        self.keep(
+            old,
+            |new, old| new.cpu.reserved_cores == old.cpu.reserved_cores,
+            |new, old| {
+                new.cpu.reserved_cores.clone_from(&old.cpu.reserved_cores);
+            },
+        );
+    }
+
+    /// Changes the tasks that have something else than before.
+    fn keep(
+        &mut self,
+        old: &AllocatedResources,
+        same: impl Fn(&AllocatedTaskResources, &AllocatedTaskResources) -> bool,
+        change: impl Fn(&mut AllocatedTaskResources, &AllocatedTaskResources),
+    ) {
+        let differs =
+            |(name, new): (&String, &AllocatedTaskResources)| old.tasks.get(name).is_some_and(|old| !same(new, old));
+        if self.tasks.iter().any(differs) {
+            for (name, new) in self.tasks.iter_mut() {
+                if let Some(old) = old.tasks.get(name) {
+                    change(new, old);
+                }
+            }
+        }
     }
 }
 
@@ -310,7 +354,7 @@ pub struct TaskState {
     pub finished_at: Time,
     /// The last ten events, the oldest first.
     #[serde(with = "nil")]
-    pub events: Vec<TaskEvent>,
+    pub events: TaskEvents,
     /// State of a task schedule; empty: task schedules belong to the enterprise edition.
     pub paused: String,
 }
@@ -396,13 +440,13 @@ pub struct AllocatedTaskResources {
 pub struct AllocatedSharedResources {
     /// The network of the group, at most one.
     #[serde(with = "nil")]
-    pub networks: Vec<NetworkResource>,
+    pub networks: PackedList<NetworkResource>,
     /// The ephemeral disk, in MB.
     #[serde(rename = "DiskMB")]
     pub disk_mb: i64,
     /// All ports of the group's network, with their numbers.
     #[serde(with = "nil")]
-    pub ports: Vec<AllocatedPortMapping>,
+    pub ports: PackedList<AllocatedPortMapping>,
 }
 
 /// The scores of one candidate node.

@@ -10,7 +10,7 @@
 //! - [`gc`]: garbage collection, explained.
 //! - [`diff`]: job diffs. [`json`], [`bytes`], [`time`], [`duration`], [`quote`], [`parse_bool`]: values in JSON and in texts.
 //!   [`glob`]: patterns with `*`. [`random`]: numbers from a seed. [`token_bucket`]: rate limits. [`secret`]: values that answers must not contain.
-//! - [`sorted_map`]: maps of few names. [`version`], [`regexp`]: operands of constraints. [`cron`]: launch times of
+//! - [`packed`]: parts of allocations that are kept as bytes. [`sorted_map`]: maps of few names. [`version`], [`regexp`]: operands of constraints. [`cron`]: launch times of
 //!   periodic jobs.
 //!
 //! **May use** derive. **Never** holds I/O, clocks, policy.
@@ -46,11 +46,13 @@ pub mod modes;
 pub mod node;
 pub mod node_revocation;
 pub mod outcome;
+pub mod packed;
 mod parse_bool;
 pub mod plan;
 pub(crate) mod predicates;
 pub mod quote;
 pub mod random;
+mod recent;
 pub mod records;
 pub mod regexp;
 pub mod requests;
@@ -87,6 +89,7 @@ pub use migrate::*;
 pub use modes::*;
 pub use node::*;
 pub use node_revocation::*;
+pub use packed::*;
 pub use parse_bool::parse_bool;
 pub use plan::*;
 pub use quote::{float_text, quoted, short_id};

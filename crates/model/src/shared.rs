@@ -7,6 +7,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use super::sorted_map::SortedMap;
+
 /// A large part of a record that seldom changes: a copy of the record shares it until one of the two is changed. Reads,
 /// writes, compares and looks as the part itself.
 #[derive(Clone, Default, PartialEq)]
@@ -23,6 +25,13 @@ impl<T> Deref for Shared<T> {
 impl<T: Clone> DerefMut for Shared<T> {
     fn deref_mut(&mut self) -> &mut T {
         Arc::make_mut(&mut self.0)
+    }
+}
+
+impl<T> Shared<T> {
+    /// Where the part is: the same for all copies that share it.
+    pub fn address(&self) -> usize {
+        Arc::as_ptr(&self.0).addr()
     }
 }
 
@@ -54,6 +63,27 @@ impl<K: Ord, V, const N: usize> From<[(K, V); N]> for Shared<BTreeMap<K, V>> {
 impl<A, T: FromIterator<A>> FromIterator<A> for Shared<T> {
     fn from_iter<I: IntoIterator<Item = A>>(items: I) -> Self {
         T::from_iter(items).into()
+    }
+}
+
+impl<T> From<Arc<T>> for Shared<T> {
+    fn from(part: Arc<T>) -> Shared<T> {
+        Shared(part)
+    }
+}
+
+impl<V, const N: usize> From<[(String, V); N]> for Shared<SortedMap<V>> {
+    fn from(entries: [(String, V); N]) -> Self {
+        SortedMap::from(entries).into()
+    }
+}
+
+impl<'a, V> IntoIterator for &'a Shared<SortedMap<V>> {
+    type Item = (&'a String, &'a V);
+    type IntoIter = super::sorted_map::Iter<'a, V>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.iter()
     }
 }
 

@@ -326,14 +326,14 @@ fn placements(run: &DryRun, group: &TaskGroup) -> Vec<Placements> {
         let new: Vec<_> =
             planned.iter().filter(|a| a.task_group == group.name && run.state.alloc(&a.id).is_none()).collect();
         let Some(first) = new.first() else { continue };
-        let metric = first.metrics.iter().flat_map(|m| &m.score_meta_data).find(|s| s.node_id == *node_id);
+        let metric = first.metrics.iter().flat_map(|m| m.unpack().score_meta_data).find(|s| s.node_id == *node_id);
         let evicted: BTreeSet<&String> = new.iter().flat_map(|a| &a.preempted_allocations).collect();
         out.push(Placements {
             node_id: node_id.clone(),
             node_name: first.node_name.clone(),
             count: new.len() as u64,
-            score: metric.map(|m| m.norm_score),
-            scores: metric.map(|m| m.scores.clone()),
+            score: metric.as_ref().map(|m| m.norm_score),
+            scores: metric.map(|m| m.scores),
             evicted: evicted.into_iter().cloned().collect(),
         });
     }

@@ -26,7 +26,7 @@ pub fn fit(run: &DryRun, now: i64) -> Fit {
     let (mut placed, mut scores) = (0_usize, Vec::new());
     for a in new {
         placed = placed.saturating_add(1);
-        let own = a.metrics.iter().flat_map(|m| &m.score_meta_data).find(|s| s.node_id == a.node_id);
+        let own = a.metrics.iter().flat_map(|m| m.unpack().score_meta_data).find(|s| s.node_id == a.node_id);
         scores.extend(own.map(|s| s.norm_score));
     }
     let score = (!scores.is_empty()).then(|| scores.iter().sum::<f64>() / scores.len() as f64);

@@ -91,7 +91,7 @@ pub fn explain(eval: Evaluation, allocations: Vec<Allocation>) -> PastEvaluation
         g.failure = Some(metric);
     }
     for a in allocations {
-        let metrics = a.metrics.as_deref().cloned().unwrap_or_default();
+        let metrics = a.metrics.map(|m| m.unpack()).unwrap_or_default();
         let own = metrics.score_meta_data.iter().find(|m| m.node_id == a.node_id).map(|m| m.norm_score);
         let others = metrics.score_meta_data.iter().filter(|m| m.node_id != a.node_id).map(|m| m.norm_score);
         let runner_up = others.max_by(f64::total_cmp);

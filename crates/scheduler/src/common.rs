@@ -78,7 +78,7 @@ pub fn new_alloc(
         job_id: job.id.clone(),
         task_group: group.name.clone(),
         allocated_resources: Some(option.resources.clone()),
-        metrics: Some(Arc::new(metrics)),
+        metrics: Some(metrics.into()),
         desired_status: DesiredStatus::Run,
         client_status: ClientStatus::Pending,
         create_time: ctx.now,
@@ -92,12 +92,7 @@ pub fn new_alloc(
 pub(crate) fn updated_in_place(alloc: &Allocation, eval: &Evaluation, option: &RankedNode) -> Allocation {
     let mut resources = AllocatedResources::clone(&option.resources);
     if let Some(old) = &alloc.allocated_resources {
-        for (name, task) in &mut resources.tasks {
-            if let Some(had) = old.tasks.get(name) {
-                task.networks = had.networks.clone();
-                task.devices = had.devices.clone();
-            }
-        }
+        resources.keep_places(old);
         resources.shared.networks = old.shared.networks.clone();
         resources.shared.ports = old.shared.ports.clone();
     }

@@ -110,16 +110,15 @@ impl AllocUsage {
     fn add_networks(&mut self, r: &AllocatedResources) {
         if !r.shared.ports.is_empty() {
             self.ports.extend(r.shared.ports.iter().map(|p| UsedPort {
-                ip: p.host_ip.clone(),
+                ip: p.host_ip,
                 value: p.value,
                 ignore_collision: p.ignore_collision,
             }));
             return;
         }
         let task_networks = r.tasks.values().filter_map(|t| t.networks.first());
-        for n in r.shared.networks.iter().chain(task_networks) {
-            self.add_network(n);
-        }
+        r.shared.networks.iter().for_each(|n| self.add_network(&n));
+        task_networks.for_each(|n| self.add_network(n));
     }
 
     fn add_network(&mut self, n: &NetworkResource) {

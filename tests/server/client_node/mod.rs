@@ -133,7 +133,7 @@ impl Fake {
             if test(&alloc) {
                 return alloc;
             }
-            let states: Vec<_> = alloc.task_states.keys().map(|t| (t, texts(&alloc, t))).collect();
+            let states: Vec<_> = alloc.task_states.keys().map(|t| (texts(&alloc, &t), t)).collect();
             assert!(Instant::now() < end, "waited in vain for {what}: {} {states:?}", alloc.client_status);
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
@@ -376,9 +376,5 @@ pub fn events(alloc: &Allocation, task: &str) -> Vec<String> {
 
 /// Display messages of a task's events.
 pub fn texts(alloc: &Allocation, task: &str) -> Vec<String> {
-    alloc
-        .task_states
-        .get(task)
-        .map(|t| t.events.iter().map(|e| e.display_message.clone()).collect())
-        .unwrap_or_default()
+    alloc.task_states.get(task).map(|t| t.events.iter().map(|e| e.display_message).collect()).unwrap_or_default()
 }

@@ -50,14 +50,14 @@ pub fn taken(a: &Allocation) -> Taken {
     t.cpu += cpu.into_iter().max().unwrap_or(0);
     t.memory = memory.into_iter().max().unwrap_or(0);
     if r.shared.ports.is_empty() {
-        let networks = r.shared.networks.iter().chain(r.tasks.values().filter_map(|t| t.networks.first()));
+        let networks = r.shared.networks.iter().chain(r.tasks.values().filter_map(|t| t.networks.first().cloned()));
         for n in networks {
             let ports = n.reserved_ports.iter().chain(&n.dynamic_ports);
             t.ports.extend(ports.map(|p| (n.ip.clone(), p.value, p.ignore_collision)));
             t.mbits.push((n.device.clone(), n.mbits));
         }
     } else {
-        t.ports = r.shared.ports.iter().map(|p| (p.host_ip.clone(), p.value, p.ignore_collision)).collect();
+        t.ports = r.shared.ports.iter().map(|p| (p.host_ip, p.value, p.ignore_collision)).collect();
     }
     t
 }

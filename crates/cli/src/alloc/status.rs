@@ -14,7 +14,7 @@ use crate::render::values::{self, Clock};
 use encamp_api::Query;
 use encamp_api::types::AllocCheck;
 use encamp_model::stats::AllocResourceUsage;
-use encamp_model::{Allocation, NetworkResource, format_duration, quoted};
+use encamp_model::{Allocation, NetworkResource, PackedMetric, format_duration, quoted};
 
 /// The maximum number of preempted allocations that are shown without -verbose: each requires a request.
 const MOST_VICTIMS: usize = 8;
@@ -129,7 +129,7 @@ impl AllocStatus {
         self.tasks(c, context, &alloc, stats.as_ref());
         if self.verbose {
             context.ui.heading("Placement Metrics");
-            let metrics = alloc.metrics.clone().unwrap_or_default();
+            let metrics = alloc.metrics.as_ref().map(PackedMetric::unpack).unwrap_or_default();
             let lines = metric_lines(&metrics, "  ", true, context.ui.colours_on());
             context.ui.output(&lines);
         }
@@ -145,7 +145,7 @@ impl AllocStatus {
     ) {
         for task in tasks::ordered(alloc) {
             context.ui.output_markup(&task.heading());
-            let usage = stats.and_then(|s| s.tasks.get(task.name)).map(|t| &t.resource_usage);
+            let usage = stats.and_then(|s| s.tasks.get(&task.name)).map(|t| &t.resource_usage);
             for part in task.parts(alloc, usage, self.stats) {
                 context.ui.output(&part);
             }
@@ -205,6 +205,7 @@ impl AllocStatus {
             rows.push(("Preempted", self.victims(c, &alloc.preempted_allocations)));
         }
         if let (true, Some(metrics)) = (self.verbose, &alloc.metrics) {
+            let metrics = metrics.unpack();
             rows.extend([
                 ("Evaluated Nodes", metrics.nodes_evaluated.to_string()),
                 ("Filtered Nodes", metrics.nodes_filtered.to_string()),
@@ -276,7 +277,7 @@ fn addresses(alloc: &Allocation) -> Option<String> {
     let mut lines = vec!["Label|Dynamic|Address".to_string()];
     if shared.ports.is_empty() {
         let ports = network.dynamic_ports.iter().chain(&network.reserved_ports);
-        lines.extend(ports.map(|p| format!("{}|yes|{}{}", p.label, endpoint(network, p.value), forwarded(p.to))));
+        lines.extend(ports.map(|p| format!("{}|yes|{}{}", p.label, endpoint(&network, p.value), forwarded(p.to))));
     } else {
         let ports = shared.ports.iter();
         lines.extend(ports.map(|p| format!("*{}|yes|{}:{}{}", p.label, p.host_ip, p.value, forwarded(p.to))));

@@ -11,13 +11,15 @@ use crate::render::table::{Form, headed, pairs, table};
 use crate::render::task_events::describe;
 use crate::render::values::{self, written_time};
 use encamp_model::stats::ResourceUsage;
-use encamp_model::{Allocation, JobType, NetworkResource, Resources, Task, TaskState, Time, VolumeRequest, quoted};
+use encamp_model::{
+    Allocation, JobType, NetworkResource, Resources, Task, TaskEvent, TaskState, Time, VolumeRequest, quoted,
+};
 
 /// A task of an allocation.
 pub(super) struct TaskView<'a> {
     /// Its name.
-    pub name: &'a str,
-    state: &'a TaskState,
+    pub name: String,
+    state: TaskState,
     /// The task as defined by the job.
     of_job: Option<&'a Task>,
 }
@@ -27,14 +29,11 @@ pub(super) fn ordered(alloc: &Allocation) -> Vec<TaskView<'_>> {
     let group = alloc.job.as_ref().and_then(|job| job.lookup_group(&alloc.task_group));
     let of_job = |name: &str| group.and_then(|g| g.tasks.iter().find(|t| t.name == name));
     let states = alloc.task_states.iter();
-    let mut tasks: Vec<_> =
-        states.map(|(name, state)| TaskView { name: name.as_ref(), state, of_job: of_job(name) }).collect();
-    tasks.sort_by_key(|task| {
-        let rank = match task.of_job.and_then(|t| t.lifecycle.as_ref()) {
-            Some(lifecycle) => u8::from(lifecycle.sidecar),
-            None => 2,
-        };
-        (rank, task.name)
+    let mut tasks: Vec<_> = states.map(|(name, state)| TaskView { of_job: of_job(&name), name, state }).collect();
+    // They are in the order of their names.
+    tasks.sort_by_key(|task| match task.of_job.and_then(|t| t.lifecycle.as_ref()) {
+        Some(lifecycle) => u8::from(lifecycle.sidecar),
+        None => 2,
     });
     tasks
 }
@@ -54,8 +53,8 @@ pub(crate) fn max_run(alloc: &Allocation) -> Option<i64> {
 pub(super) fn short_table(alloc: &Allocation, zone: &TimeZone) -> String {
     let rows = ordered(alloc).into_iter().map(|task| {
         let (kind, time) = match task.state.events.last() {
-            Some(event) => (event.r#type.as_str(), values::time(event.time, zone)),
-            None => ("", String::new()),
+            Some(event) => (event.r#type.to_string(), values::time(event.time, zone)),
+            None => (String::new(), String::new()),
         };
         format!("{}|{}|{kind}|{time}|{}", task.name, task.state.state, task.lifecycle().unwrap_or("main".into()))
     });
@@ -72,13 +71,13 @@ impl TaskView<'_> {
     /// The first line, with tags.
     pub(super) fn heading(&self) -> String {
         let lifecycle = self.lifecycle().map(|l| format!(" ({l})")).unwrap_or_default();
-        format!("\n[bold]Task {}{lifecycle} is {}[reset]", quoted(self.name), quoted(self.state.state.as_str()))
+        format!("\n[bold]Task {}{lifecycle} is {}[reset]", quoted(&self.name), quoted(self.state.state.as_str()))
     }
 
     /// The resources and their usage; with `all`, every measured value. Ends with an empty line.
     pub(super) fn parts(&self, alloc: &Allocation, usage: Option<&ResourceUsage>, all: bool) -> Vec<String> {
         let mut parts = Vec::new();
-        if let Some(resources) = resources(alloc, self.name) {
+        if let Some(resources) = resources(alloc, &self.name) {
             parts.push("Task Resources:".into());
             parts.push(resource_table(alloc, &resources, usage));
         }
@@ -115,8 +114,9 @@ impl TaskView<'_> {
             ("Last Restart", time(self.state.last_restart)),
         ]);
         let mut lines = vec!["Time|Type|Description".to_string()];
-        let events = self.state.events.iter().rev();
-        lines.extend(events.map(|e| format!("{}|{}|{}", values::time(e.time, zone), e.r#type, describe(e))));
+        let events: Vec<_> = self.state.events.iter().collect();
+        let row = |e: &TaskEvent| format!("{}|{}|{}", values::time(e.time, zone), e.r#type, describe(e));
+        lines.extend(events.iter().rev().map(row));
         format!("Task Events:\n{summary}\n\nRecent Events:\n{}", table(&lines, Form::List))
     }
 }

@@ -1,7 +1,9 @@
 //! Whether a task restarts after it exited (`docs/spec/client.md §12`).
 
 use encamp_model::random::Random;
-use encamp_model::{JobType, LifecycleHook, RestartMode, RestartPolicy, TaskLifecycleConfig, format_duration};
+use encamp_model::{
+    JobType, LifecycleHook, RESTART_WITHIN_POLICY, RestartMode, RestartPolicy, TaskLifecycleConfig, format_duration,
+};
 
 /// How a task ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,9 +40,6 @@ pub(crate) enum Decision {
         delay: i64,
     },
 }
-
-/// `Restarting`: nothing special.
-pub(crate) const WITHIN_POLICY: &str = "Restart within policy";
 
 /// Counts the restarts of one task.
 #[derive(Debug, Clone)]
@@ -138,7 +137,7 @@ impl RestartTracker {
             let reason = "Exceeded allowed attempts, applying a delay".into();
             return Decision::Restart { reason, delay: end.saturating_sub(now).max(0) };
         }
-        Decision::Restart { reason: WITHIN_POLICY.into(), delay: self.jittered(random) }
+        Decision::Restart { reason: RESTART_WITHIN_POLICY.into(), delay: self.jittered(random) }
     }
 
     /// The policy's delay and up to a quarter more.
@@ -171,7 +170,7 @@ mod tests {
         let (mut t, mut random) = (tracker(2, RestartMode::Fail, JobType::Service), Random::new(1, "t"));
         for n in 1..=2 {
             let Decision::Restart { reason, delay } = t.decide(&FAILURE, n * SECOND, &mut random) else { panic!() };
-            assert_eq!(reason, WITHIN_POLICY);
+            assert_eq!(reason, RESTART_WITHIN_POLICY);
             assert!((SECOND..=SECOND + SECOND / 4).contains(&delay), "{delay}");
         }
         let reason = "Exceeded allowed attempts 2 in interval 1m0s and mode is \"fail\"".to_string();
@@ -229,7 +228,7 @@ mod tests {
         let (mut t, mut random) = (tracker(1, RestartMode::Fail, JobType::Batch), Random::new(1, "t"));
         t.ask_failed();
         let again = t.decide(&SUCCESS, SECOND, &mut random);
-        assert!(matches!(again, Decision::Restart { reason, .. } if reason == WITHIN_POLICY));
+        assert!(matches!(again, Decision::Restart { reason, .. } if reason == RESTART_WITHIN_POLICY));
         t.ask_failed();
         assert!(matches!(t.decide(&SUCCESS, 2 * SECOND, &mut random), Decision::Failed { .. }));
         assert_eq!(t.decide(&SUCCESS, 3 * SECOND, &mut random), Decision::Finished, "asked once");

@@ -204,7 +204,7 @@ impl AllocRunner {
                 ("NOMAD_ALLOC_ID", alloc.id.clone()),
             ],
             job_args: args.into_iter().map(|(k, v)| (k, env.replace(&v))).collect(),
-            ports: alloc.allocated_resources.as_ref().map(|r| r.shared.ports.clone()).unwrap_or_default(),
+            ports: alloc.allocated_resources.as_ref().map(|r| r.shared.ports.iter().collect()).unwrap_or_default(),
             everywhere: config.network.bind_wildcard && config.host_networks.is_empty(),
         }
     }

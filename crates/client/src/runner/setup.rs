@@ -313,7 +313,7 @@ fn is_denied<'a>(user: &str, mut denied: impl Iterator<Item = &'a str>) -> bool 
 
 /// The ports of the allocation.
 fn ports(owner: &AllocRunner) -> Vec<AllocatedPortMapping> {
-    owner.alloc().allocated_resources.as_ref().map(|r| r.shared.ports.clone()).unwrap_or_default()
+    owner.alloc().allocated_resources.as_ref().map(|r| r.shared.ports.iter().collect()).unwrap_or_default()
 }
 
 /// The resources of the node that the servers allocated to the task.

@@ -37,7 +37,7 @@ impl Place<'_> {
         let resources = self.alloc.allocated_resources.as_ref()?;
         if let Some(p) = resources.shared.ports.iter().find(|p| p.label == label) {
             let inside = if p.to > 0 { p.to } else { p.value };
-            return Some(Port { ip: p.host_ip.clone(), value: p.value, inside });
+            return Some(Port { ip: p.host_ip, value: p.value, inside });
         }
         let networks = resources.tasks.get(self.task?)?.networks.iter();
         let ports = networks.flat_map(|n| n.reserved_ports.iter().chain(&n.dynamic_ports).map(move |p| (n, p)));
@@ -52,7 +52,7 @@ impl Place<'_> {
     fn only_ip(&self) -> String {
         let resources = self.alloc.allocated_resources.as_ref();
         let own = self.task.and_then(|t| resources?.tasks.get(t)?.networks.first().map(|n| n.ip.clone()));
-        own.or_else(|| resources?.shared.networks.first().map(|n| n.ip.clone())).unwrap_or_default()
+        own.or_else(|| resources?.shared.networks.first().map(|n| n.ip)).unwrap_or_default()
     }
 }
 

@@ -81,19 +81,14 @@ impl<'a> InPlaceCheck<'a> {
 /// The allocation with the new resources; networks, devices and cores stay as they are.
 fn updated(a: &Allocation, eval_id: &str, tg: &TaskGroup, option: RankedNode) -> Allocation {
     let mut resources = Arc::unwrap_or_clone(option.resources);
-    let none = (SortedMap::new(), AllocatedSharedResources::default());
-    let (tasks, shared) = a.allocated_resources.as_ref().map_or((&none.0, &none.1), |r| (&r.tasks, &r.shared));
-    for (name, t) in &mut resources.tasks {
-        if let Some(old) = tasks.get(name) {
-            t.networks = old.networks.clone();
-            t.devices = old.devices.clone();
-            t.cpu.reserved_cores = old.cpu.reserved_cores.clone();
-        }
+    let old = a.allocated_resources.as_deref();
+    if let Some(old) = old {
+        resources.keep_places(old);
+        resources.keep_cores(old);
     }
     resources.shared = AllocatedSharedResources {
         disk_mb: tg.ephemeral_disk.as_ref().map_or(0, |d| d.size_mb),
-        networks: shared.networks.clone(),
-        ports: shared.ports.clone(),
+        ..old.map(|old| old.shared.clone()).unwrap_or_default()
     };
     Allocation { eval_id: eval_id.into(), allocated_resources: Some(Arc::new(resources)), ..a.clone() }
 }

@@ -108,7 +108,7 @@ impl Group<'_, '_> {
     fn started(&self, original: &Allocation, a: &Allocation) -> Option<i64> {
         let mut first = None;
         for t in original.group().iter().flat_map(|g| &g.tasks) {
-            let start = a.task_states.get(&t.name).and_then(last_start);
+            let start = a.task_states.get(&t.name).as_ref().and_then(last_start);
             if t.leader {
                 return start;
             }
@@ -219,7 +219,8 @@ fn last_start(t: &TaskState) -> Option<i64> {
 
 /// The better node wins; a replacement that does not run yet only wins over an original that does not run either.
 fn best_score_is_original(original: &Allocation, replacement: &Allocation) -> bool {
-    let score = |a: &Allocation| a.metrics.as_ref().and_then(|m| m.score_meta_data.first()).map(|s| s.norm_score);
+    let score =
+        |a: &Allocation| a.metrics.as_ref().and_then(|m| m.unpack().score_meta_data.first().map(|s| s.norm_score));
     let better = match (score(original), score(replacement)) {
         (None, Some(_)) => true,
         (Some(a), Some(b)) => b.partial_cmp(&a) == Some(Ordering::Greater),

@@ -420,7 +420,7 @@ fn reconnecting_allocations_and_their_replacements() {
         let j = disconnecting_job(1, d);
         let scored = |score| {
             let m = NodeScoreMeta { norm_score: score, ..Default::default() };
-            Some(Arc::new(AllocMetric { score_meta_data: vec![m], ..Default::default() }))
+            Some(AllocMetric { score_meta_data: vec![m], ..Default::default() }.into())
         };
         let started = |at| TaskState { started_at: Time::from_unix_nanos(at), ..Default::default() };
         let mut a = unknown_since(alloc(0, &j), NOW - MINUTE);

@@ -211,7 +211,7 @@ fn flat_networks(r: &AllocatedResources) -> Vec<FlatNetwork> {
             t.networks.iter().for_each(&mut add);
         }
     }
-    r.shared.networks.iter().for_each(&mut add);
+    r.shared.networks.iter().for_each(|n| add(&n));
     out
 }
 

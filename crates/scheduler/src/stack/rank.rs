@@ -151,8 +151,8 @@ pub(crate) fn assign_late(
     let mut view = PortView { info: &node.info, usage: plan.usage_of(node), offers: &mut offers };
     let ports = view.assign_group(ask, hosts, random).ok()?;
     let mut r = AllocatedResources::clone(&group.template);
-    r.shared.networks = vec![network::group_network(&node.node, ask, &ports)];
-    r.shared.ports = ports;
+    r.shared.networks = vec![network::group_network(&node.node, ask, &ports)].into();
+    r.shared.ports = ports.into();
     Some(Arc::new(r))
 }
 
@@ -176,12 +176,16 @@ fn assign(
             offers = offers_now;
             Ok(ports)
         })?;
-        out.shared.networks = vec![network::group_network(&node.node, ask, &ports)];
-        out.shared.ports = ports;
+        out.shared.networks = vec![network::group_network(&node.node, ask, &ports)].into();
+        out.shared.ports = ports.into();
     }
     let mut cores_taken: Vec<u16> = Vec::new();
     let mut instances_taken: Vec<usize> = Vec::new();
     for task in &group.tasks {
+        // Tasks that get nothing of their own stay shared with other allocations of the group.
+        if task.network.is_none() && task.devices.is_empty() && task.cores == 0 {
+            continue;
+        }
         let Some(r) = out.tasks.get_mut(&task.name) else { continue };
         if let Some(ask) = &task.network {
             let before = offers.clone();

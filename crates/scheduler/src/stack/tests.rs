@@ -67,7 +67,7 @@ fn running(id: &str, job: Job, resources: AllocatedTaskResources) -> Arc<Allocat
         task_group: "g".into(),
         desired_status: DesiredStatus::Run,
         client_status: ClientStatus::Running,
-        allocated_resources: Some(Arc::new(AllocatedResources { tasks, ..Default::default() })),
+        allocated_resources: Some(Arc::new(AllocatedResources { tasks: tasks.into(), ..Default::default() })),
         job: Some(Arc::new(job)),
         ..Default::default()
     })

@@ -113,7 +113,7 @@ impl<'a, 'p> Placer<'a, 'p> {
         self.plan.pop_stop(alloc);
         let Some(option) = selection.option else { return false };
         let mut updated = common::updated_in_place(alloc, self.eval, &option);
-        updated.metrics = Some(Arc::new(selection.metrics));
+        updated.metrics = Some(selection.metrics.into());
         updated.deployment_id = self.rollout.deployment_id().to_string();
         updated.deployment_status = None;
         self.plan.append_alloc(updated, None);

@@ -62,8 +62,11 @@ pub fn shown(alloc: &Allocation) -> Allocation {
     if out.task_resources.is_empty() {
         out.task_resources = given.tasks.iter().map(|(name, t)| (name.clone(), task(t))).collect();
     }
-    let shared =
-        Resources { disk_mb: given.shared.disk_mb, networks: given.shared.networks.clone(), ..Default::default() };
+    let shared = Resources {
+        disk_mb: given.shared.disk_mb,
+        networks: given.shared.networks.iter().collect(),
+        ..Default::default()
+    };
     let mut all = shared.clone();
     for t in given.tasks.values() {
         let t = task(t);
@@ -85,7 +88,7 @@ pub fn listed(alloc: &Allocation, resources: bool, task_states: bool) -> AllocLi
         stub.allocated_resources = alloc.allocated_resources.clone();
     }
     if !task_states {
-        stub.task_states = SortedMap::default();
+        stub.task_states = TaskStates::default();
     }
     stub
 }

@@ -214,12 +214,10 @@ pub(crate) fn client_update(
 /// does not precede others.
 fn outdated(stored: &Allocation, reported: &Allocation) -> bool {
     let ended = matches!(stored.client_status, ClientStatus::Complete | ClientStatus::Failed);
-    let behind = |(task, reported): (&String, &TaskState)| {
-        let newest = reported.events.last();
-        let later = stored.task_states.get(task).and_then(|s| s.events.split_last());
-        newest.zip(later).is_some_and(|(newest, (last, earlier))| {
-            let same = |e: &TaskEvent| e.time == newest.time && e.r#type == newest.r#type;
-            !same(last) && earlier.iter().any(same)
+    let behind = |(task, reported): (String, TaskState)| {
+        let (newest, stored) = (reported.events.stamps().last(), stored.task_states.get(&task));
+        newest.zip(stored).is_some_and(|(newest, stored)| {
+            stored.events.stamps().last() != Some(newest.clone()) && stored.events.stamps().any(|e| e == newest)
         })
     };
     (ended && !reported.client_terminal()) || reported.task_states.iter().any(behind)

@@ -165,7 +165,7 @@ fn restore_allocation(a: &mut Allocation) {
     given.tasks.extend(a.task_resources.iter().map(|(name, r)| (name.clone(), task(r))));
     if let Some(shared) = &a.shared_resources {
         given.shared.disk_mb = shared.disk_mb;
-        given.shared.networks.clone_from(&shared.networks);
+        given.shared.networks = shared.networks.clone().into();
     }
     a.allocated_resources = Some(given.into());
 }

@@ -119,7 +119,7 @@ impl Names<'_> {
             o.always("resources", resources(r));
         }
         if let Some(m) = &a.metrics {
-            o.always("metrics", metrics(m));
+            o.always("metrics", metrics(&m.unpack()));
         }
         o.value()
     }
@@ -289,7 +289,7 @@ fn resources(r: &AllocatedResources) -> Value {
     let mut o = Object::default();
     o.map("tasks", tasks);
     o.always("disk_mb", r.shared.disk_mb);
-    o.list("shared_networks", r.shared.networks.iter().map(network));
+    o.list("shared_networks", r.shared.networks.iter().map(|n| network(&n)));
     let is_static = |label: &str| r.shared.networks.iter().any(|n| n.reserved_ports.iter().any(|p| p.label == label));
     o.list(
         "shared_ports",

@@ -1,0 +1,131 @@
+//! Parts of allocations that were read a short time ago: an equal part that is read again is not kept twice. The
+//! allocations of a group differ in ports, cores and devices at most.
+
+use std::cell::RefCell;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+
+use serde::{Deserialize, Deserializer};
+
+use crate::alloc::{AllocatedResources, AllocatedTaskResources};
+use crate::group::TaskLifecycleConfig;
+use crate::json::or_default;
+use crate::shared::Shared;
+use crate::sorted_map::SortedMap;
+
+/// How many values of a type a thread remembers at most.
+const REMEMBERED: u64 = 1024;
+
+/// Values by their hashes: of those with the same place the last one stays.
+struct Recent<T>(Vec<Option<Arc<T>>>);
+
+impl<T: PartialEq> Recent<T> {
+    /// The remembered value that is equal; otherwise this one, which is remembered.
+    fn share(&mut self, hash: u64, value: T) -> Arc<T> {
+        if self.0.is_empty() {
+            self.0.resize_with(REMEMBERED as usize, || None);
+        }
+        let place = usize::try_from(hash % REMEMBERED).ok().and_then(|at| self.0.get_mut(at));
+        match place {
+            Some(Some(known)) if **known == value => known.clone(),
+            place => {
+                let new = Arc::new(value);
+                if let Some(place) = place {
+                    *place = Some(new.clone());
+                }
+                new
+            }
+        }
+    }
+}
+
+type Tasks = SortedMap<AllocatedTaskResources>;
+type Lifecycles = SortedMap<Option<TaskLifecycleConfig>>;
+
+thread_local! {
+    static TASKS: RefCell<Recent<Tasks>> = const { RefCell::new(Recent(Vec::new())) };
+    static LIFECYCLES: RefCell<Recent<Lifecycles>> = const { RefCell::new(Recent(Vec::new())) };
+    static RESOURCES: RefCell<Recent<AllocatedResources>> = const { RefCell::new(Recent(Vec::new())) };
+}
+
+fn hash_of(value: impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    value.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// Reads the resources of tasks; `null` is none.
+pub(crate) fn tasks<'de, D: Deserializer<'de>>(d: D) -> Result<Shared<Tasks>, D::Error> {
+    let tasks: Tasks = or_default(d)?;
+    let amounts = tasks.iter().map(|(name, t)| (name, t.cpu.cpu_shares, t.memory.memory_mb, t.memory.memory_max_mb));
+    let hash = hash_of(amounts.collect::<Vec<_>>());
+    Ok(TASKS.with_borrow_mut(|recent| recent.share(hash, tasks)).into())
+}
+
+/// Reads the lifecycles of tasks; `null` is none.
+pub(crate) fn lifecycles<'de, D: Deserializer<'de>>(d: D) -> Result<Shared<Lifecycles>, D::Error> {
+    let lifecycles: Lifecycles = or_default(d)?;
+    let hash = hash_of(lifecycles.keys().collect::<Vec<_>>());
+    Ok(LIFECYCLES.with_borrow_mut(|recent| recent.share(hash, lifecycles)).into())
+}
+
+/// Reads the resources of an allocation; those without ports are equal to those of other allocations of the group.
+pub(crate) fn resources<'de, D: Deserializer<'de>>(d: D) -> Result<Option<Arc<AllocatedResources>>, D::Error> {
+    let Some(resources) = Option::<AllocatedResources>::deserialize(d)? else { return Ok(None) };
+    if !resources.shared.networks.is_empty() || !resources.shared.ports.is_empty() {
+        return Ok(Some(Arc::new(resources)));
+    }
+    // The two parts come from above: equal ones are mostly the same.
+    let parts = (resources.tasks.address(), resources.task_lifecycles.address());
+    let hash = hash_of((parts, resources.shared.disk_mb));
+    Ok(Some(RESOURCES.with_borrow_mut(|recent| recent.share(hash, resources))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Allocation;
+
+    fn read(text: &str) -> Allocation {
+        serde_json::from_str(text).unwrap()
+    }
+
+    fn with(cpu: i64, shared: &str) -> Arc<AllocatedResources> {
+        let text = format!(
+            r#"{{"AllocatedResources":{{"Tasks":{{"a":{{"Cpu":{{"CpuShares":{cpu}}}}}}},"TaskLifecycles":{{"a":null}},
+            "Shared":{shared}}}}}"#
+        );
+        read(&text).allocated_resources.unwrap()
+    }
+
+    #[test]
+    fn equal_parts_are_kept_once() {
+        let (plain, again) = (with(500, r#"{"DiskMB":5}"#), with(500, r#"{"DiskMB":5}"#));
+        assert!(Arc::ptr_eq(&plain, &again));
+        let port = |n| with(500, &format!(r#"{{"DiskMB":5,"Ports":[{{"Label":"http","Value":{n}}}]}}"#));
+        let (first, second) = (port(1), port(2));
+        assert!(!Arc::ptr_eq(&first, &second) && first != second);
+        assert_eq!(first.tasks.address(), second.tasks.address());
+        assert_eq!(first.task_lifecycles.address(), plain.task_lifecycles.address());
+        let other = with(501, r#"{"DiskMB":5}"#);
+        assert_ne!(other.tasks.address(), plain.tasks.address());
+        assert_eq!(other.tasks.get("a").map(|t| t.cpu.cpu_shares), Some(501));
+    }
+
+    #[test]
+    fn what_was_forgotten_is_read_again() {
+        let all: Vec<_> = (0..3000).map(|cpu| with(cpu, "null")).collect();
+        for (cpu, r) in (0..).zip(&all) {
+            assert_eq!(*with(cpu, "null"), **r);
+        }
+    }
+
+    #[test]
+    fn null_is_nothing() {
+        assert_eq!(read(r#"{"AllocatedResources":null}"#).allocated_resources, None);
+        let empty = read(r#"{"AllocatedResources":{"Tasks":null,"TaskLifecycles":null}}"#).allocated_resources.unwrap();
+        assert!(empty.tasks.is_empty() && empty.task_lifecycles.is_empty());
+        let text = serde_json::to_string(&*empty).unwrap();
+        assert_eq!(text, r#"{"Tasks":null,"TaskLifecycles":null,"Shared":{"Networks":null,"DiskMB":0,"Ports":null}}"#);
+    }
+}
