@@ -140,13 +140,13 @@ impl Bench<'_> {
             ..Default::default()
         };
         Allocation {
-            id,
+            id: id.into(),
             namespace: "default".into(),
             eval_id: eval_id.into(),
-            name: format!("{}.all[{number}]", job.id),
-            node_id,
-            node_name,
-            job_id: job.id.clone(),
+            name: format!("{}.all[{number}]", job.id).into(),
+            node_id: node_id.into(),
+            node_name: node_name.into(),
+            job_id: Text::from(&job.id),
             task_group: "all".into(),
             allocated_resources: Some(Arc::new(resources)),
             metrics: Some(metrics.into()),
@@ -182,8 +182,8 @@ impl Bench<'_> {
                 ..Default::default()
             };
             Arc::new(Allocation {
-                id: id.clone(),
-                node_id: self.nodes[*node].0.clone(),
+                id: id.as_str().into(),
+                node_id: Text::from(&self.nodes[*node].0),
                 client_status: status.clone(),
                 task_states: [("main".to_string(), state)].into_iter().collect(),
                 ..Default::default()

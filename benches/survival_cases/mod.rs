@@ -8,7 +8,7 @@ use encamp_jobspec::convert::ConvertOptions;
 use encamp_jobspec::parse::{ParseOptions, parse};
 use encamp_model::{
     AllocatedCpuResources, AllocatedMemoryResources, AllocatedResources, AllocatedTaskResources, Allocation,
-    ClientStatus, DesiredStatus, Job, Node, NodeStatus, PreemptionConfig, SchedulerConfiguration,
+    ClientStatus, DesiredStatus, Job, Node, NodeStatus, PreemptionConfig, SchedulerConfiguration, Text,
 };
 use encamp_plan::capacity::{Subject, subject};
 use encamp_plan::server_context;
@@ -127,13 +127,13 @@ fn equal(mixed: &State, priority: impl Fn(usize) -> usize, now: i64) -> State {
         for i in 0..ALLOCS_OF_JOB {
             let number = j * ALLOCS_OF_JOB + i;
             allocs.push(Arc::new(Allocation {
-                id: id(2, number),
-                name: format!("{name}.g[{i}]"),
+                id: id(2, number).into(),
+                name: format!("{name}.g[{i}]").into(),
                 namespace: "default".into(),
-                job_id: name.clone(),
+                job_id: Text::from(&name),
                 job: Some(job.clone()),
                 task_group: "g".into(),
-                node_id: id(1, number % NODES),
+                node_id: id(1, number % NODES).into(),
                 allocated_resources: Some(resources.clone()),
                 desired_status: DesiredStatus::Run,
                 client_status: ClientStatus::Running,

@@ -141,8 +141,8 @@ pub fn register(state: &mut State, path: &Path, index: u64) {
     for (i, a) in planned.run.plan.node_allocation.values().flatten().enumerate() {
         let mut a = a.as_ref().clone();
         // The first eight letters, which tables show, differ.
-        a.id = format!("a{:03x}{:04x}-0000-4000-8000-{:012x}", index, i + 1, i + 1);
-        a.eval_id = format!("e{:07x}-0000-4000-8000-000000000001", index);
+        a.id = format!("a{:03x}{:04x}-0000-4000-8000-{:012x}", index, i + 1, i + 1).into();
+        a.eval_id = format!("e{:07x}-0000-4000-8000-000000000001", index).into();
         a.client_status = ClientStatus::Running;
         a.job = Some(job.clone());
         a.metrics = None;
@@ -153,9 +153,9 @@ pub fn register(state: &mut State, path: &Path, index: u64) {
             let running = TaskState { state: TaskStatus::Running, started_at: started, ..Default::default() };
             a.task_states.insert(task.name.clone(), running);
         }
-        a.deployment_id = deployment.as_ref().map(|d| d.id.clone()).unwrap_or_default();
-        a.deployment_status =
-            deployment.as_ref().map(|_| AllocDeploymentStatus { healthy: Some(true), ..Default::default() });
+        a.deployment_id = deployment.as_ref().map(|d| Text::from(&d.id)).unwrap_or_default();
+        let healthy = AllocDeploymentStatus { healthy: Some(true), ..Default::default() };
+        a.deployment_status = deployment.as_ref().map(|_| Box::new(healthy.clone()));
         allocs.push(Arc::new(a));
     }
     assert!(!allocs.is_empty(), "{} places nothing", path.display());

@@ -44,8 +44,8 @@ fn run(state: &mut State, parent: &Job, ago: i64, took: Option<i64>) {
     let mut allocs = Vec::new();
     for (i, a) in planned.plan.node_allocation.values().flatten().enumerate() {
         let mut a = a.as_ref().clone();
-        a.id = format!("b{:03x}{:04x}-0000-4000-8000-{:012x}", index, i + 1, i + 1);
-        a.eval_id = format!("e{index:07x}-0000-4000-8000-000000000001");
+        a.id = format!("b{:03x}{:04x}-0000-4000-8000-{:012x}", index, i + 1, i + 1).into();
+        a.eval_id = format!("e{index:07x}-0000-4000-8000-000000000001").into();
         a.client_status = if took.is_some() { ClientStatus::Complete } else { ClientStatus::Running };
         a.job = Some(job.clone());
         a.metrics = None;

@@ -210,11 +210,12 @@ fn replacements_and_what_they_replaced_name_each_other() {
     for a in &file.allocations {
         if let Some(next) = by_id.get(a.next_allocation.as_str()) {
             links += 1;
-            assert_eq!((&next.previous_allocation, &next.name), (&a.id, &a.name));
+            assert_eq!((&*next.previous_allocation, &*next.name), (&*a.id, &*a.name));
             assert!(a.create_time <= next.create_time && a.terminal() && !next.terminal());
             let event = next.reschedule_tracker.as_ref().and_then(|t| t.events.as_ref()?.first());
             assert_eq!(event.is_some(), a.client_status == ClientStatus::Failed);
-            tracked += usize::from(event.is_some_and(|e| (&e.prev_alloc_id, &e.prev_node_id) == (&a.id, &a.node_id)));
+            tracked +=
+                usize::from(event.is_some_and(|e| (&*e.prev_alloc_id, &*e.prev_node_id) == (&*a.id, &*a.node_id)));
         }
         assert!(a.create_time <= a.modify_time && a.modify_time <= encamp_sim::cluster::EPOCH, "{}", a.name);
     }

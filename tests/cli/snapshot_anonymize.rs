@@ -111,8 +111,8 @@ fn placed(a: &mut Anonymizer, original: bool, state: &State, alloc: &Allocation)
 /// The allocation with everything replaced if it is an original one. What only replacing drops is dropped of both.
 fn a_or(a: &mut Anonymizer, original: bool, alloc: &Allocation) -> Allocation {
     let mut alloc = if original { a.allocation(alloc).unwrap() } else { alloc.clone() };
-    alloc.desired_description.clear();
-    alloc.client_description.clear();
+    alloc.desired_description = Default::default();
+    alloc.client_description = Default::default();
     alloc
 }
 

@@ -30,7 +30,7 @@ fn live(state: &State) -> BTreeMap<Group, i64> {
     let mut out = BTreeMap::new();
     for e in state.allocs().filter(|e| !e.phase.terminal()) {
         let a = &e.alloc;
-        *out.entry((a.namespace.clone(), a.job_id.clone(), a.task_group.clone())).or_default() += 1;
+        *out.entry((a.namespace.to_string(), a.job_id.to_string(), a.task_group.to_string())).or_default() += 1;
     }
     out
 }
@@ -61,8 +61,8 @@ fn check(before: &State, after: &WhatIf, gone: &[String], cause: Cause) -> Resul
         prop_assert!(targets.insert(&to.alloc_id), "{} has two predecessors", to.alloc_id);
         let new = &now.alloc(&to.alloc_id).expect("stored").alloc;
         prop_assert!(before.alloc(&to.alloc_id).is_none() && !new.terminal());
-        prop_assert_eq!((&new.job_id, &new.task_group), (&d.owner.job_id, &d.owner.task_group));
-        prop_assert!(!gone.contains(&new.node_id) && now.node(&new.node_id).expect("a node").node.ready());
+        prop_assert_eq!((&*new.job_id, &*new.task_group), (&*d.owner.job_id, &*d.owner.task_group));
+        prop_assert!(!gone.iter().any(|id| new.node_id == *id) && now.node(&new.node_id).expect("a node").node.ready());
     }
     prop_assert_eq!(moves.count(), outcome.count(None, Fate::Moved));
     // Services have somewhere to go or are missing; what is missing is reported for its group.

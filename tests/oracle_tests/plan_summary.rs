@@ -59,7 +59,7 @@ struct States {
 impl States {
     fn of(run: &DryRun, now: i64) -> States {
         let after = apply(&run.state, &run.accepted(), now);
-        let all = |state: &State| state.allocs().map(|e| (e.alloc.id.clone(), e.clone())).collect();
+        let all = |state: &State| state.allocs().map(|e| (e.alloc.id.to_string(), e.clone())).collect();
         States { before: all(&run.state), after: all(&after) }
     }
 
@@ -67,12 +67,12 @@ impl States {
         states: &'a BTreeMap<String, Arc<AllocEntry>>,
         job: &'a Job,
     ) -> impl Iterator<Item = &'a Arc<Allocation>> {
-        let own = |a: &&Arc<Allocation>| (&a.namespace, &a.job_id) == (&job.namespace, &job.id);
+        let own = |a: &&Arc<Allocation>| (&*a.namespace, &*a.job_id) == (&*job.namespace, &*job.id);
         states.values().map(|e| &e.alloc).filter(own)
     }
 
     fn running(states: &BTreeMap<String, Arc<AllocEntry>>, job: &Job) -> BTreeSet<String> {
-        States::own(states, job).filter(|a| !a.terminal()).map(|a| a.id.clone()).collect()
+        States::own(states, job).filter(|a| !a.terminal()).map(|a| a.id.to_string()).collect()
     }
 }
 
@@ -91,7 +91,7 @@ fn check(run: &DryRun, now: i64, met: &mut BTreeMap<String, u64>) -> Result<(), 
     };
     let (ran, runs) = (States::running(&states.before, job), States::running(&states.after, job));
     let new: Vec<&Arc<Allocation>> =
-        States::own(&states.after, job).filter(|a| !states.before.contains_key(&a.id)).collect();
+        States::own(&states.after, job).filter(|a| !states.before.contains_key(&*a.id)).collect();
     let ended = ran.difference(&runs).count();
     let replacing: BTreeSet<&str> = new
         .iter()
@@ -113,8 +113,9 @@ fn check(run: &DryRun, now: i64, met: &mut BTreeMap<String, u64>) -> Result<(), 
         was.client_status != ClientStatus::Unknown && is.client_status == ClientStatus::Unknown
     };
     equal(&["to become unknown"], both.iter().filter(|id| changes(id, &unknown)).count())?;
-    let others = states.before.values().filter(|e| (&e.alloc.namespace, &e.alloc.job_id) != (&job.namespace, &job.id));
-    let evicted = others.filter(|e| !e.alloc.server_terminal() && states.after[&e.alloc.id].alloc.server_terminal());
+    let others =
+        states.before.values().filter(|e| (&*e.alloc.namespace, &*e.alloc.job_id) != (&*job.namespace, &*job.id));
+    let evicted = others.filter(|e| !e.alloc.server_terminal() && states.after[&*e.alloc.id].alloc.server_terminal());
     equal(&["evicted"], evicted.count())?;
     let failures: i64 = run.failed_tg_allocs().values().map(AllocMetric::failures).sum();
     let failed = ["cannot be placed", "cannot be replaced and keeps running", "cannot be replaced and keep running"];

@@ -296,7 +296,7 @@ fn limits_are_kept() {
             assert!(plan.moves <= 2, "case {seed}: {plan:#?}");
             for moved in plan.steps.iter().flat_map(|s| &s.moves) {
                 let a = &moved.allocation;
-                assert!(jobs.contains(&(a.namespace.clone(), a.job_id.clone())), "case {seed}: {a:?}");
+                assert!(jobs.contains(&(a.namespace.to_string(), a.job_id.to_string())), "case {seed}: {a:?}");
                 assert!(!keep.contains(&a.node.id), "case {seed}: {a:?}");
             }
             moves += plan.moves;

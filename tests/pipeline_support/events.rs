@@ -106,7 +106,7 @@ fn stop_alloc(w: &mut World) {
         ..Evaluation::pending(&job, EvalTrigger::AllocStop, w.now, w.id())
     };
     let migrate = DesiredTransition { migrate: Some(true), ..Default::default() };
-    w.commit(Operation::AllocTransition { transitions: [(a.id.clone(), migrate)].into(), evals: vec![eval] });
+    w.commit(Operation::AllocTransition { transitions: [(a.id.to_string(), migrate)].into(), evals: vec![eval] });
 }
 
 /// An operator promotes or fails a deployment.
@@ -282,7 +282,7 @@ fn next(w: &mut World, a: &Allocation) -> Option<Allocation> {
         node_id: a.node_id.clone(),
         client_status: status,
         task_states: [("t".to_string(), task)].into(),
-        deployment_status: health.map(verdict).or_else(|| a.deployment_status.clone()),
+        deployment_status: health.map(|h| Box::new(verdict(h))).or_else(|| a.deployment_status.clone()),
         ..Default::default()
     })
 }

@@ -135,8 +135,8 @@ impl World {
             if a.terminal() || a.is_canary() || a.client_status == ClientStatus::Unknown {
                 continue;
             }
-            let key = (a.name.clone(), if everywhere { a.node_id.clone() } else { String::new() });
-            if let Some(other) = names.insert(key, a.id.clone()) {
+            let key = (a.name.to_string(), if everywhere { a.node_id.to_string() } else { String::new() });
+            if let Some(other) = names.insert(key, a.id.to_string()) {
                 return Err(format!("{} is live as {other} and as {}", a.name, a.id));
             }
         }

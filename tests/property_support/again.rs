@@ -32,7 +32,7 @@ pub fn check(before: &State, job: &Job, eval: &Evaluation, terms: &Terms, first:
         if facts.put_off(&a.task_group).is_none() {
             return Err(format!("the second time it plans {} {}, group {}", a.desired_status, a.id, a.task_group));
         }
-        unsettled.insert(a.task_group.clone());
+        unsettled.insert(a.task_group.to_string());
     }
     if !unsettled.is_empty() {
         settle(&after, job, eval, terms, second.clone(), unsettled)?;
@@ -54,9 +54,9 @@ fn settle(
         let next = apply(&state, &last.plan, terms.now).snapshot();
         let outcome = repeat(&next, eval, terms, number)?;
         let facts = Facts { before: &state, now: terms.now, after: &next, job, first: &last, second: &outcome };
-        let changed: BTreeSet<&String> =
-            changes(&outcome.plan).filter(|a| !facts.noted_again(a)).map(|a| &a.task_group).collect();
-        groups.retain(|g| changed.contains(g) && facts.excuse(g).is_none());
+        let changed: BTreeSet<&str> =
+            changes(&outcome.plan).filter(|a| !facts.noted_again(a)).map(|a| a.task_group.as_str()).collect();
+        groups.retain(|g| changed.contains(g.as_str()) && facts.excuse(g).is_none());
         if groups.is_empty() {
             return Ok(());
         }

@@ -86,9 +86,9 @@ fn check_node(before: &State, plan: &Plan, node: &Node) -> Verdict {
 /// enough, after others were placed (`docs/spec/reconciliation.md §9.4`).
 fn dropped(before: &State, plan: &Plan, a: &Allocation) -> bool {
     let Some(job) = plan.job.as_ref().filter(|j| j.r#type == JobType::System) else { return false };
-    let canaries = plan.deployment.as_ref().and_then(|d| d.task_groups.get(&a.task_group)?.as_ref());
+    let canaries = plan.deployment.as_ref().and_then(|d| d.task_groups.get(&*a.task_group)?.as_ref());
     before.alloc(&a.id).is_some()
-        && (&a.job_id, &a.namespace) == (&job.id, &job.namespace)
+        && (&*a.job_id, &*a.namespace) == (&*job.id, &*job.namespace)
         && a.job.as_ref().is_some_and(|j| j.job_modify_index != job.job_modify_index)
         && canaries.is_some_and(|s| s.desired_canaries > 0)
 }

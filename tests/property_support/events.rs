@@ -171,7 +171,7 @@ fn mark_health(random: &mut Random, state: &mut State, index: u64) {
         a.modify_index = index;
         if let Some(d) = state.deployment(&a.deployment_id) {
             let mut d = Deployment::clone(d);
-            if let Some(Some(s)) = d.task_groups.get_mut(&a.task_group) {
+            if let Some(Some(s)) = d.task_groups.get_mut(&*a.task_group) {
                 *if healthy { &mut s.healthy_allocs } else { &mut s.unhealthy_allocs } += 1;
             }
             d.modify_index = index;
@@ -213,11 +213,11 @@ fn change_deployment(random: &mut Random, state: &mut State, index: u64) {
 fn forge_alloc(random: &mut Random, state: &mut State, now: i64, index: u64) {
     let all = some_allocs(random, state, 2);
     for mut a in all {
-        a.id = random.uuid();
+        a.id = random.uuid().into();
         if let Some(node) = some_node(random, state)
             && random.one_in(2)
         {
-            (a.node_id, a.node_name) = (node.id, node.name);
+            (a.node_id, a.node_name) = (node.id.into(), node.name.into());
         }
         a.desired_status =
             random.of(&[DesiredStatus::Run, DesiredStatus::Run, DesiredStatus::Stop, DesiredStatus::Evict]);

@@ -83,10 +83,10 @@ fn alloc(id: &str, job: &Job) -> Allocation {
     let tasks = [("t".to_string(), task)].into();
     Allocation {
         id: id.into(),
-        namespace: job.namespace.clone(),
-        name: format!("{}.g[0]", job.id),
+        namespace: Text::from(&job.namespace),
+        name: format!("{}.g[0]", job.id).into(),
         node_id: "n1".into(),
-        job_id: job.id.clone(),
+        job_id: Text::from(&job.id),
         job: Some(Arc::new(job.clone())),
         task_group: "g".into(),
         allocated_resources: Some(Arc::new(AllocatedResources { tasks, ..Default::default() })),
@@ -109,7 +109,7 @@ fn state() -> State {
 fn plan(allocs: Vec<Allocation>) -> Plan {
     let mut p = Plan { job: Some(Arc::new(job("web", 50))), ..Default::default() };
     for a in allocs {
-        p.node_allocation.entry(a.node_id.clone()).or_default().push(Arc::new(a));
+        p.node_allocation.entry(a.node_id.to_string()).or_default().push(Arc::new(a));
     }
     p
 }
@@ -229,7 +229,7 @@ fn nodes_a_job_may_not_use_are_noticed() {
 /// A plan in which `a` evicts `old`.
 fn evicting(victim_node: &str) -> Plan {
     let mut a = with("a", |_, _| ());
-    a.preempted_allocations = vec!["old".into()];
+    a.preempted_allocations = ["old".into()].into();
     let mut p = plan(vec![a]);
     let victim = Allocation { id: "old".into(), preempted_by_allocation: "a".into(), ..Default::default() };
     p.node_preemptions.insert(victim_node.into(), vec![Arc::new(victim)]);
@@ -262,7 +262,7 @@ fn evictions_against_the_rules_are_noticed() {
     refused(preemption::check(&s, &twice, &JobType::Service), "victim old of a and b");
     let mut named_twice = evicting("n1");
     let mut a = with("a", |_, _| ());
-    a.preempted_allocations = vec!["old".into(), "old".into()];
+    a.preempted_allocations = ["old".into(), "old".into()].into();
     named_twice.node_allocation.insert("n1".into(), vec![Arc::new(a)]);
     refused(preemption::check(&s, &named_twice, &JobType::Service), "evicts old 2 times");
     let mut unlisted = evicting("n1");

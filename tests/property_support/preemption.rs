@@ -79,7 +79,7 @@ fn check_victim(before: &State, plan: &Plan, node: &str, v: &Allocation) -> Verd
     if priority > job.priority - 10 {
         return Err(format!("has priority {priority}, evicted for priority {}", job.priority));
     }
-    if (&stored.job_id, &stored.namespace) == (&job.id, &job.namespace) {
+    if (&*stored.job_id, &*stored.namespace) == (&*job.id, &*job.namespace) {
         return Err("is of the same job".into());
     }
     Ok(())

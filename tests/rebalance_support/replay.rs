@@ -36,7 +36,7 @@ fn carry_out(world: &mut World, step: &Step) -> Verdict {
             Action::StopAllocation { allocation } => {
                 let found = running(world.store.state(), allocation);
                 let Some(a) = found else { return Err(format!("{} does not run there", allocation.name)) };
-                *away.entry((a.job_id.clone(), a.task_group.clone())).or_default() += 1;
+                *away.entry((a.job_id.to_string(), a.task_group.to_string())).or_default() += 1;
                 stop(world, &a);
                 stopped.push(a);
             }
@@ -89,7 +89,7 @@ fn stop(world: &mut World, a: &Allocation) {
         ..Evaluation::pending(&job, EvalTrigger::AllocStop, world.now, world.id())
     };
     let migrate = DesiredTransition { migrate: Some(true), ..Default::default() };
-    world.commit(Operation::AllocTransition { transitions: [(a.id.clone(), migrate)].into(), evals: vec![eval] });
+    world.commit(Operation::AllocTransition { transitions: [(a.id.to_string(), migrate)].into(), evals: vec![eval] });
 }
 
 /// Evaluations are processed and nodes report until nothing is left to do.

@@ -112,8 +112,8 @@ impl JobAction {
             }
         };
         match given(&self.task) {
-            Some(task) => Ok((alloc.id.clone(), task.to_string())),
-            None => Ok((alloc.id.clone(), only_task(alloc)?)),
+            Some(task) => Ok((alloc.id.to_string(), task.to_string())),
+            None => Ok((alloc.id.to_string(), only_task(alloc)?)),
         }
     }
 }

@@ -188,20 +188,20 @@ fn built_in(input: &Input) -> BTreeMap<String, String> {
     set("NOMAD_ALLOC_DIR", path(&shared));
     set("NOMAD_TASK_DIR", path(&local));
     set("NOMAD_SECRETS_DIR", path(&secrets));
-    set("NOMAD_ALLOC_ID", alloc.id.clone());
+    set("NOMAD_ALLOC_ID", alloc.id.to_string());
     set("NOMAD_SHORT_ALLOC_ID", short);
-    set("NOMAD_ALLOC_NAME", alloc.name.clone());
+    set("NOMAD_ALLOC_NAME", alloc.name.to_string());
     set("NOMAD_ALLOC_INDEX", alloc.index().to_string());
     set("NOMAD_TASK_NAME", task.name.clone());
-    set("NOMAD_GROUP_NAME", alloc.task_group.clone());
-    set("NOMAD_JOB_ID", alloc.job_id.clone());
+    set("NOMAD_GROUP_NAME", alloc.task_group.to_string());
+    set("NOMAD_JOB_ID", alloc.job_id.to_string());
     set("NOMAD_JOB_NAME", job.map(|j| j.name.clone()).unwrap_or_default());
     if let Some(parent) = job.map(|j| &j.parent_id).filter(|p| !p.is_empty()) {
         set("NOMAD_JOB_PARENT_ID", parent.clone());
     }
     set("NOMAD_DC", input.node.datacenter.clone());
     set("NOMAD_REGION", input.region.into());
-    set("NOMAD_NAMESPACE", alloc.namespace.clone());
+    set("NOMAD_NAMESPACE", alloc.namespace.to_string());
     set("NOMAD_PARENT_CGROUP", "nomad.slice".into());
     let resources = alloc.allocated_resources.as_ref();
     let given = resources.and_then(|r| r.tasks.get(&task.name));

@@ -84,7 +84,7 @@ impl Handle {
 
     /// The namespace of an allocation that is known here.
     pub fn alloc_namespace(&self, alloc: &str) -> Option<String> {
-        self.agent.runner(alloc).map(|runner| runner.alloc().namespace.clone())
+        self.agent.runner(alloc).map(|runner| runner.alloc().namespace.to_string())
     }
 
     /// Whether a task sees a file system of its own; of no name, the only task of the allocation. Tasks that are not

@@ -105,7 +105,7 @@ impl Fake {
     fn write(&self, mut alloc: Allocation) {
         let index = *self.index.borrow() + 1;
         (alloc.modify_index, alloc.alloc_modify_index) = (index, index);
-        self.allocs.lock().unwrap().insert(alloc.id.clone(), alloc);
+        self.allocs.lock().unwrap().insert(alloc.id.to_string(), alloc);
         self.index.send_replace(index);
     }
 
@@ -175,7 +175,7 @@ impl Servers for Fake {
             let _ = tokio::time::timeout(wait, changed.wait_for(|i| *i > min)).await;
             let index = *self.index.borrow();
             let known = self.allocs.lock().unwrap();
-            let allocs = known.values().map(|a| (a.id.clone(), a.alloc_modify_index)).collect();
+            let allocs = known.values().map(|a| (a.id.to_string(), a.alloc_modify_index)).collect();
             Ok(NodeClientAllocsResponse { allocs, index })
         })
     }
@@ -192,7 +192,7 @@ impl Servers for Fake {
         Box::pin(async move {
             let mut known = self.allocs.lock().unwrap();
             for new in allocs {
-                if let Some(alloc) = known.get_mut(&new.id) {
+                if let Some(alloc) = known.get_mut(&*new.id) {
                     (alloc.client_status, alloc.task_states) = (new.client_status, new.task_states);
                 }
             }

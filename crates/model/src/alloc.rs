@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use thin_vec::ThinVec;
 
 use super::group::*;
 use super::job::*;
@@ -16,6 +17,7 @@ use super::scores::Scores;
 use super::shared::Shared;
 use super::sorted_map::SortedMap;
 use super::status::{ClientStatus, DesiredStatus, JobType, LifecycleHook, TaskStatus};
+use super::text::{Text, UniqueText};
 use super::time::Time;
 
 /// One task group instance placed on a node.
@@ -25,25 +27,25 @@ use super::time::Time;
 pub struct Allocation {
     /// A UUID.
     #[serde(rename = "ID", skip_serializing_if = "is_default")]
-    pub id: String,
+    pub id: UniqueText,
     /// The namespace of the job.
     #[serde(skip_serializing_if = "is_default")]
-    pub namespace: String,
+    pub namespace: Text,
     /// The evaluation that last placed or changed it.
     #[serde(rename = "EvalID", skip_serializing_if = "is_default")]
-    pub eval_id: String,
+    pub eval_id: Text,
     /// `<job>.<group>[<index>]`: the job's ID; for system and sysbatch jobs its name.
     #[serde(skip_serializing_if = "is_default")]
-    pub name: String,
+    pub name: UniqueText,
     /// The node it is placed on.
     #[serde(rename = "NodeID", skip_serializing_if = "is_default")]
-    pub node_id: String,
+    pub node_id: Text,
     /// The name of that node.
     #[serde(skip_serializing_if = "is_default")]
-    pub node_name: String,
+    pub node_name: Text,
     /// The job's ID.
     #[serde(rename = "JobID", skip_serializing_if = "is_default")]
-    pub job_id: String,
+    pub job_id: Text,
     /// The version of the job it was placed with; absent in lists and in plans that carry the job once.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub job: Option<Arc<Job>>,
@@ -55,7 +57,7 @@ pub struct Allocation {
     pub job_ref: Option<u32>,
     /// The name of the task group.
     #[serde(skip_serializing_if = "is_default")]
-    pub task_group: String,
+    pub task_group: Text,
     /// Legacy form of `allocated_resources`: the sum over tasks and group.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resources: Option<Box<Resources>>,
@@ -76,7 +78,7 @@ pub struct Allocation {
     pub desired_status: DesiredStatus,
     /// Why the desired status is what it is (`docs/spec/reconciliation.md §2.8`).
     #[serde(skip_serializing_if = "is_default")]
-    pub desired_description: String,
+    pub desired_description: Text,
     /// The desired transition.
     #[serde(skip_serializing_if = "is_default")]
     pub desired_transition: DesiredTransition,
@@ -85,43 +87,43 @@ pub struct Allocation {
     pub client_status: ClientStatus,
     /// Why the client status is what it is.
     #[serde(skip_serializing_if = "is_default")]
-    pub client_description: String,
+    pub client_description: Text,
     /// By task; as the node reports them.
     #[serde(skip_serializing_if = "is_default")]
     pub task_states: TaskStates,
     /// Changes of the client status that servers made, the oldest first.
     #[serde(skip_serializing_if = "is_default")]
-    pub alloc_states: Vec<AllocState>,
+    pub alloc_states: ThinVec<AllocState>,
     /// The ID of the allocation it replaces; empty: none.
     #[serde(skip_serializing_if = "is_default")]
-    pub previous_allocation: String,
+    pub previous_allocation: Text,
     /// The ID of the allocation that replaces it; empty: none.
     #[serde(skip_serializing_if = "is_default")]
-    pub next_allocation: String,
+    pub next_allocation: Text,
     /// The deployment it was placed or updated by; empty: none.
     #[serde(rename = "DeploymentID", skip_serializing_if = "is_default")]
-    pub deployment_id: String,
+    pub deployment_id: Text,
     /// Its health in its deployment; null: not known yet, and no canary.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub deployment_status: Option<AllocDeploymentStatus>,
+    pub deployment_status: Option<Box<AllocDeploymentStatus>>,
     /// Its earlier, failed instances; null: it never was rescheduled.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub reschedule_tracker: Option<RescheduleTracker>,
+    pub reschedule_tracker: Option<Box<RescheduleTracker>>,
     /// The network of the group on the node, as the node reports it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub network_status: Option<Box<AllocNetworkStatus>>,
     /// The delayed evaluation that will look at it again; empty: none.
     #[serde(rename = "FollowupEvalID", skip_serializing_if = "is_default")]
-    pub followup_eval_id: String,
+    pub followup_eval_id: Text,
     /// IDs of the allocations that were evicted for it.
     #[serde(skip_serializing_if = "is_default")]
-    pub preempted_allocations: Vec<String>,
+    pub preempted_allocations: ThinVec<Text>,
     /// The ID of the allocation it was evicted for; empty: none.
     #[serde(skip_serializing_if = "is_default")]
-    pub preempted_by_allocation: String,
+    pub preempted_by_allocation: Text,
     /// The root key that signed its identities.
     #[serde(rename = "SigningKeyID", skip_serializing_if = "is_default")]
-    pub signing_key_id: String,
+    pub signing_key_id: Text,
     /// Raft index of the write that created the object.
     #[serde(skip_serializing_if = "is_default")]
     pub create_index: u64,
@@ -146,58 +148,58 @@ pub struct Allocation {
 pub struct AllocListStub {
     /// A UUID.
     #[serde(rename = "ID")]
-    pub id: String,
+    pub id: UniqueText,
     /// The evaluation that last placed or changed it.
     #[serde(rename = "EvalID")]
-    pub eval_id: String,
+    pub eval_id: Text,
     /// `<job>.<group>[<index>]`: the job's ID; for system and sysbatch jobs its name.
-    pub name: String,
+    pub name: UniqueText,
     /// The namespace of the job.
-    pub namespace: String,
+    pub namespace: Text,
     /// The node it is placed on.
     #[serde(rename = "NodeID")]
-    pub node_id: String,
+    pub node_id: Text,
     /// The name of that node.
-    pub node_name: String,
+    pub node_name: Text,
     /// The job's ID.
     #[serde(rename = "JobID")]
-    pub job_id: String,
+    pub job_id: Text,
     /// `service`, `batch`, `system` or `sysbatch`.
     pub job_type: JobType,
     /// The version of the job it was placed with.
     pub job_version: u64,
     /// The name of the task group.
-    pub task_group: String,
+    pub task_group: Text,
     /// The assigned resources; only if requested.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "recent::resources")]
     pub allocated_resources: Option<Arc<AllocatedResources>>,
     /// The desired status: `run`, `stop` or `evict`.
     pub desired_status: DesiredStatus,
     /// Why the desired status is what it is (`docs/spec/reconciliation.md §2.8`).
-    pub desired_description: String,
+    pub desired_description: Text,
     /// The client status: `pending`, `running`, `complete`, `failed`, `lost` or `unknown`.
     pub client_status: ClientStatus,
     /// Why the client status is what it is.
-    pub client_description: String,
+    pub client_description: Text,
     /// The desired transition.
     pub desired_transition: DesiredTransition,
     /// By task; null if the request left them out.
     #[serde(with = "nil")]
     pub task_states: TaskStates,
     /// Its health in its deployment; null: not known yet, and no canary.
-    pub deployment_status: Option<AllocDeploymentStatus>,
+    pub deployment_status: Option<Box<AllocDeploymentStatus>>,
     /// The delayed evaluation that will look at it again; empty: none.
     #[serde(rename = "FollowupEvalID")]
-    pub followup_eval_id: String,
+    pub followup_eval_id: Text,
     /// The ID of the allocation that replaces it; empty: none.
-    pub next_allocation: String,
+    pub next_allocation: Text,
     /// Its earlier, failed instances; null: it never was rescheduled.
-    pub reschedule_tracker: Option<RescheduleTracker>,
+    pub reschedule_tracker: Option<Box<RescheduleTracker>>,
     /// IDs of the allocations that were evicted for it.
     #[serde(with = "nil")]
-    pub preempted_allocations: Vec<String>,
+    pub preempted_allocations: ThinVec<Text>,
     /// The ID of the allocation it was evicted for; empty: none.
-    pub preempted_by_allocation: String,
+    pub preempted_by_allocation: Text,
     /// Raft index of the write that created the object.
     pub create_index: u64,
     /// Raft index of the last write to the object.
@@ -396,7 +398,7 @@ pub struct RescheduleTracker {
     /// One entry per earlier instance, the oldest first.
     pub events: Option<Vec<RescheduleEvent>>,
     /// Result of the last attempt: `ok`, or why the allocation could not be rescheduled.
-    pub last_reschedule: String,
+    pub last_reschedule: Text,
 }
 
 /// The `AllocNetworkStatus` object of the HTTP API.
@@ -528,10 +530,10 @@ pub struct RescheduleEvent {
     pub reschedule_time: i64,
     /// The allocation that was replaced.
     #[serde(rename = "PrevAllocID")]
-    pub prev_alloc_id: String,
+    pub prev_alloc_id: Text,
     /// The node of that allocation.
     #[serde(rename = "PrevNodeID")]
-    pub prev_node_id: String,
+    pub prev_node_id: Text,
     /// Nanoseconds between the failure and the replacement.
     pub delay: i64,
 }
@@ -602,6 +604,12 @@ pub struct AllocatedPortMapping {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// There may be a million of them: rarely set members are behind pointers, and texts that many have are shared.
+    #[test]
+    fn an_allocation_is_small() {
+        assert!(size_of::<Allocation>() <= 392, "{}", size_of::<Allocation>());
+    }
 
     /// The API names every task, those without a lifecycle with null.
     #[test]

@@ -10,7 +10,8 @@
 //! - [`gc`]: garbage collection, explained.
 //! - [`diff`]: job diffs. [`json`], [`bytes`], [`time`], [`duration`], [`quote`], [`parse_bool`]: values in JSON and in texts.
 //!   [`glob`]: patterns with `*`. [`random`]: numbers from a seed. [`token_bucket`]: rate limits. [`secret`]: values that answers must not contain.
-//! - [`packed`]: parts of allocations that are kept as bytes. [`sorted_map`]: maps of few names. [`version`], [`regexp`]: operands of constraints. [`cron`]: launch times of
+//! - [`text`]: texts of objects of which there are millions. [`packed`]: parts of allocations that are kept as bytes.
+//!   [`sorted_map`]: maps of few names. [`version`], [`regexp`]: operands of constraints. [`cron`]: launch times of
 //!   periodic jobs.
 //!
 //! **May use** derive. **Never** holds I/O, clocks, policy.
@@ -65,6 +66,7 @@ pub mod shared;
 pub(crate) mod sorted_map;
 pub mod stats;
 pub mod status;
+pub mod text;
 mod text_enum;
 pub mod time;
 pub mod token_bucket;
@@ -101,6 +103,8 @@ pub use service::*;
 pub use shared::Shared;
 pub use sorted_map::SortedMap;
 pub use status::*;
+pub use text::{Text, UniqueText};
+pub use thin_vec::ThinVec;
 pub use time::{HOUR, MINUTE, SECOND, Time, format_duration};
 pub use variable::*;
 pub use volume::*;

@@ -5,17 +5,18 @@ use std::marker::PhantomData;
 
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use thin_vec::ThinVec;
 
 /// A map from names to values as a vector sorted by name. The tasks of an allocation are one or two, and there may be a
 /// million allocations: a tree's first leaf has room for eleven and costs kilobytes each time.
 #[derive(Clone, PartialEq)]
 pub struct SortedMap<V> {
-    entries: Vec<(String, V)>,
+    entries: ThinVec<(String, V)>,
 }
 
 impl<V> Default for SortedMap<V> {
     fn default() -> Self {
-        SortedMap { entries: Vec::new() }
+        SortedMap { entries: ThinVec::new() }
     }
 }
 
@@ -155,7 +156,7 @@ impl<'a, V> IntoIterator for &'a mut SortedMap<V> {
 
 impl<V> IntoIterator for SortedMap<V> {
     type Item = (String, V);
-    type IntoIter = std::vec::IntoIter<(String, V)>;
+    type IntoIter = thin_vec::IntoIter<(String, V)>;
 
     fn into_iter(self) -> Self::IntoIter {
         self.entries.into_iter()
@@ -178,7 +179,7 @@ impl<'de, V: Deserialize<'de>> Deserialize<'de> for SortedMap<V> {
             }
             fn visit_map<A: MapAccess<'de>>(self, mut m: A) -> Result<SortedMap<V>, A::Error> {
                 // Most maps have one entry; growing from one wastes nothing.
-                let mut out = SortedMap { entries: Vec::with_capacity(1) };
+                let mut out = SortedMap { entries: ThinVec::with_capacity(1) };
                 while let Some((n, v)) = m.next_entry()? {
                     out.insert(n, v);
                 }

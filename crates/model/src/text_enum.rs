@@ -5,9 +5,11 @@ use std::fmt;
 
 use serde::de::{self, Visitor};
 
+use crate::text::Text;
+
 /// A value that is not one of a closed set.
 #[derive(Clone, PartialEq, Eq)]
-pub struct UnknownValue(pub(crate) Box<str>);
+pub struct UnknownValue(pub(crate) Text);
 
 /// Reads a text without a copy of it.
 pub(crate) struct TextVisitor<T>(pub(crate) std::marker::PhantomData<T>);

@@ -44,7 +44,7 @@ pub fn write(state: &mut State, plan: &Plan, now: i64) {
             count_in_deployment(state, &alloc, index);
             claim_volumes(state, &alloc, index);
             if let Some(mut previous) = written.take(state, &a.previous_allocation) {
-                (previous.next_allocation, previous.modify_index) = (a.id.clone(), index);
+                (previous.next_allocation, previous.modify_index) = (Text::from(&a.id), index);
                 written.put(previous);
             }
         }
@@ -77,7 +77,7 @@ impl Written {
     }
 
     fn put(&mut self, alloc: Allocation) {
-        self.0.insert(alloc.id.clone(), Arc::new(alloc));
+        self.0.insert(alloc.id.to_string(), Arc::new(alloc));
     }
 }
 
@@ -114,10 +114,10 @@ pub fn merged_deployment(state: &State, d: &Deployment, index: u64) -> Deploymen
 fn count_in_deployment(state: &mut State, a: &Allocation, index: u64) {
     let Some(d) = state.deployment(&a.deployment_id) else { return };
     let mut d = Deployment::clone(d);
-    if let Some(Some(s)) = d.task_groups.get_mut(&a.task_group) {
+    if let Some(Some(s)) = d.task_groups.get_mut(&*a.task_group) {
         s.placed_allocs += 1;
-        if a.is_canary() && !s.placed_canaries.contains(&a.id) {
-            s.placed_canaries.push(a.id.clone());
+        if a.is_canary() && !s.placed_canaries.iter().any(|id| *id == a.id) {
+            s.placed_canaries.push(a.id.to_string());
         }
     }
     d.modify_index = index;
@@ -152,7 +152,7 @@ pub fn volume_claims(state: &State, a: &Allocation, index: u64) -> Vec<TaskGroup
         };
         let same = |c: &TaskGroupHostVolumeClaim| {
             c.volume_id == volume.id
-                && (&c.namespace, &c.job_id, &c.task_group_name) == (&a.namespace, &a.job_id, &a.task_group)
+                && (&*c.namespace, &*c.job_id, &*c.task_group_name) == (&*a.namespace, &*a.job_id, &*a.task_group)
         };
         let known = state.host_volume_claims().any(|c| same(c)) || claims.iter().any(same);
         if volume.id.is_empty() || known {
@@ -161,10 +161,10 @@ pub fn volume_claims(state: &State, a: &Allocation, index: u64) -> Vec<TaskGroup
         claims.push(TaskGroupHostVolumeClaim {
             // The same on every server.
             id: Random::new(index, &format!("{}/{}", a.id, volume.id)).uuid(),
-            namespace: a.namespace.clone(),
-            job_id: a.job_id.clone(),
-            task_group_name: a.task_group.clone(),
-            alloc_id: a.id.clone(),
+            namespace: a.namespace.to_string(),
+            job_id: a.job_id.to_string(),
+            task_group_name: a.task_group.to_string(),
+            alloc_id: a.id.to_string(),
             volume_id: volume.id,
             volume_name: source,
             create_index: index,
@@ -228,7 +228,7 @@ fn stopped_alloc(stored: Allocation, planned: &Allocation, index: u64, now: i64)
     if !planned.followup_eval_id.is_empty() {
         a.followup_eval_id = planned.followup_eval_id.clone();
     }
-    a.alloc_states.clear();
+    a.alloc_states = ThinVec::new();
     (a.modify_index, a.alloc_modify_index, a.modify_time) = (index, index, now);
     a
 }

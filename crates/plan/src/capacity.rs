@@ -497,11 +497,11 @@ impl<'a> Filling<'a> {
             ..Default::default()
         };
         let copies = Allocation {
-            id: self.made.id(),
-            namespace: self.subject.job.namespace.clone(),
-            job_id: self.subject.job.id.clone(),
-            task_group: self.subject.group.name.clone(),
-            node_id: node.node.id.clone(),
+            id: self.made.id().into(),
+            namespace: Text::from(&self.subject.job.namespace),
+            job_id: Text::from(&self.subject.job.id),
+            task_group: Text::from(&self.subject.group.name),
+            node_id: Text::from(&node.node.id),
             desired_status: DesiredStatus::Run,
             client_status: ClientStatus::Pending,
             allocated_resources: Some(Arc::new(resources)),

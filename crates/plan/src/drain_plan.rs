@@ -185,7 +185,7 @@ type Counts = BTreeMap<GroupKey, i64>;
 fn by_group(state: &State, id: &str) -> Counts {
     let mut counts = BTreeMap::new();
     for a in running(state, id).filter(|a| a.job.as_ref().is_some_and(|j| j.r#type == JobType::Service)) {
-        *counts.entry((a.namespace.clone(), a.job_id.clone(), a.task_group.clone())).or_default() += 1;
+        *counts.entry((a.namespace.to_string(), a.job_id.to_string(), a.task_group.to_string())).or_default() += 1;
     }
     counts
 }

@@ -327,14 +327,14 @@ fn placements(run: &DryRun, group: &TaskGroup) -> Vec<Placements> {
             planned.iter().filter(|a| a.task_group == group.name && run.state.alloc(&a.id).is_none()).collect();
         let Some(first) = new.first() else { continue };
         let metric = first.metrics.iter().flat_map(|m| m.unpack().score_meta_data).find(|s| s.node_id == *node_id);
-        let evicted: BTreeSet<&String> = new.iter().flat_map(|a| &a.preempted_allocations).collect();
+        let evicted: BTreeSet<&Text> = new.iter().flat_map(|a| &a.preempted_allocations).collect();
         out.push(Placements {
             node_id: node_id.clone(),
-            node_name: first.node_name.clone(),
+            node_name: first.node_name.to_string(),
             count: new.len() as u64,
             score: metric.as_ref().map(|m| m.norm_score),
             scores: metric.map(|m| m.scores),
-            evicted: evicted.into_iter().cloned().collect(),
+            evicted: evicted.into_iter().map(Text::to_string).collect(),
         });
     }
     out.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.node_name.cmp(&b.node_name)));
@@ -367,8 +367,8 @@ fn story(run: &DryRun, question: &Question, group: &TaskGroup, node: &Arc<NodeEn
         .victims_on(node, &victims)
         .into_iter()
         .map(|(a, verdict)| Candidate {
-            alloc_id: a.alloc.id.clone(),
-            job_id: a.alloc.job_id.clone(),
+            alloc_id: a.alloc.id.to_string(),
+            job_id: a.alloc.job_id.to_string(),
             priority: a.priority(),
             cpu: a.usage.cpu,
             memory_mb: a.usage.memory,

@@ -96,14 +96,14 @@ pub fn explain(eval: Evaluation, allocations: Vec<Allocation>) -> PastEvaluation
         let others = metrics.score_meta_data.iter().filter(|m| m.node_id != a.node_id).map(|m| m.norm_score);
         let runner_up = others.max_by(f64::total_cmp);
         groups.of(&a.task_group).placed.push(PastPlacement {
-            alloc_id: a.id,
-            name: a.name,
-            node_id: a.node_id,
-            node_name: a.node_name,
+            alloc_id: a.id.to_string(),
+            name: a.name.to_string(),
+            node_id: a.node_id.to_string(),
+            node_name: a.node_name.to_string(),
             client_status: a.client_status,
             score: own,
             runner_up,
-            preempted: a.preempted_allocations,
+            preempted: a.preempted_allocations.iter().map(Text::to_string).collect(),
             metrics,
         });
     }

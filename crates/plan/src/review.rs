@@ -130,24 +130,24 @@ fn sorted<T: Ord>(items: impl IntoIterator<Item = T>) -> Vec<T> {
 
 fn placement(alloc: &Allocation) -> Placement {
     Placement {
-        task_group: alloc.task_group.clone(),
-        name: alloc.name.clone(),
-        node_id: alloc.node_id.clone(),
-        node_name: alloc.node_name.clone(),
-        previous: alloc.previous_allocation.clone(),
+        task_group: alloc.task_group.to_string(),
+        name: alloc.name.to_string(),
+        node_id: alloc.node_id.to_string(),
+        node_name: alloc.node_name.to_string(),
+        previous: alloc.previous_allocation.to_string(),
         canary: alloc.deployment_status.as_ref().is_some_and(|d| d.canary),
     }
 }
 
 fn touched(alloc: &Allocation) -> Touched {
     Touched {
-        alloc_id: alloc.id.clone(),
-        name: alloc.name.clone(),
-        namespace: alloc.namespace.clone(),
-        job_id: alloc.job_id.clone(),
-        task_group: alloc.task_group.clone(),
-        node_id: alloc.node_id.clone(),
-        node_name: alloc.node_name.clone(),
+        alloc_id: alloc.id.to_string(),
+        name: alloc.name.to_string(),
+        namespace: alloc.namespace.to_string(),
+        job_id: alloc.job_id.to_string(),
+        task_group: alloc.task_group.to_string(),
+        node_id: alloc.node_id.to_string(),
+        node_name: alloc.node_name.to_string(),
     }
 }
 

@@ -100,7 +100,7 @@ impl Tally {
         let mut tally = Tally { launched: launched(&run.job), ..Tally::default() };
         for stub in accepted.node_preemptions.values().flatten() {
             let job = run.state.alloc(&stub.id).map_or(&stub.job_id, |e| &e.alloc.job_id);
-            add(tally.evicted.entry(job.clone()).or_default(), 1);
+            add(tally.evicted.entry(job.to_string()).or_default(), 1);
         }
         tally.count_changes(&run.job, &run.state, &after);
         tally.count_failures(run, &accepted);
@@ -122,7 +122,7 @@ impl Tally {
         let mut tally = Tally { launched, ..Tally::default() };
         let annotations = response.annotations.iter();
         for stub in annotations.clone().flat_map(|a| &a.preempted_allocs) {
-            add(tally.evicted.entry(stub.job_id.clone()).or_default(), 1);
+            add(tally.evicted.entry(stub.job_id.to_string()).or_default(), 1);
         }
         for (name, desired) in annotations.flat_map(|a| &a.desired_tg_updates) {
             let failures = response.failed_tg_allocs.get(name).map_or(0, |m| m.failures().unsigned_abs());
@@ -173,13 +173,13 @@ impl Tally {
     /// The differences between the two states.
     fn count_changes(&mut self, job: &Job, before: &State, after: &State) {
         let old: HashMap<String, Arc<AllocEntry>> =
-            before.allocs_of_job(&job.namespace, &job.id).into_iter().map(|e| (e.alloc.id.clone(), e)).collect();
+            before.allocs_of_job(&job.namespace, &job.id).into_iter().map(|e| (e.alloc.id.to_string(), e)).collect();
         let ran = |id: &str| old.get(id).is_some_and(|e| !e.phase.terminal());
         let new: Vec<Arc<AllocEntry>> = after.allocs_of_job(&job.namespace, &job.id);
         let ended: BTreeSet<&str> =
             new.iter().filter(|e| e.phase.terminal()).map(|e| e.alloc.id.as_str()).filter(|id| ran(id)).collect();
         let mut replaced: BTreeSet<&str> = BTreeSet::new();
-        for a in new.iter().map(|e| &e.alloc).filter(|a| !old.contains_key(&a.id)) {
+        for a in new.iter().map(|e| &e.alloc).filter(|a| !old.contains_key(&*a.id)) {
             let group = self.group(&a.task_group);
             if ended.contains(a.previous_allocation.as_str()) && replaced.insert(&a.previous_allocation) {
                 add(&mut group.replaced, 1);
@@ -190,7 +190,7 @@ impl Tally {
             }
         }
         for e in &new {
-            let Some(was) = old.get(&e.alloc.id).filter(|was| !was.phase.terminal()) else { continue };
+            let Some(was) = old.get(&*e.alloc.id).filter(|was| !was.phase.terminal()) else { continue };
             let group = self.group(&e.alloc.task_group);
             if e.phase.terminal() {
                 add(&mut group.stopped, u64::from(!replaced.contains(e.alloc.id.as_str())));

@@ -69,14 +69,14 @@ pub fn new_alloc(
     ctx: &mut Context,
 ) -> Allocation {
     Allocation {
-        id: (ctx.new_id)(),
-        namespace: job.namespace.clone(),
-        eval_id: eval.id.clone(),
+        id: (ctx.new_id)().into(),
+        namespace: Text::from(&job.namespace),
+        eval_id: Text::from(&eval.id),
         name: name.into(),
-        node_id: option.node.node.id.clone(),
-        node_name: option.node.node.name.clone(),
-        job_id: job.id.clone(),
-        task_group: group.name.clone(),
+        node_id: Text::from(&option.node.node.id),
+        node_name: Text::from(&option.node.node.name),
+        job_id: Text::from(&job.id),
+        task_group: Text::from(&group.name),
         allocated_resources: Some(option.resources.clone()),
         metrics: Some(metrics.into()),
         desired_status: DesiredStatus::Run,
@@ -96,7 +96,12 @@ pub(crate) fn updated_in_place(alloc: &Allocation, eval: &Evaluation, option: &R
         resources.shared.networks = old.shared.networks.clone();
         resources.shared.ports = old.shared.ports.clone();
     }
-    Allocation { eval_id: eval.id.clone(), allocated_resources: Some(Arc::new(resources)), job: None, ..alloc.clone() }
+    Allocation {
+        eval_id: Text::from(&eval.id),
+        allocated_resources: Some(Arc::new(resources)),
+        job: None,
+        ..alloc.clone()
+    }
 }
 
 /// Counts what one more failed placement of the group would have taken (`docs/spec/scheduling.md §10`).
@@ -152,7 +157,7 @@ pub fn blocked_eval(
 pub(crate) fn subtract_placed(queued: &mut BTreeMap<String, i64>, result: &PlanResult, state: &State) {
     for a in result.node_allocation.values().flatten() {
         if state.alloc(&a.id).is_none()
-            && let Some(n) = queued.get_mut(&a.task_group)
+            && let Some(n) = queued.get_mut(&*a.task_group)
         {
             *n -= 1;
         }

@@ -26,12 +26,12 @@ pub fn fits(info: &NodeInfo, usage: &NodeUsage, ask: &AllocUsage) -> (Total, Res
 /// The same, however many allocations there are.
 fn amounts_fit(info: &NodeInfo, usage: &NodeUsage, ask: &AllocUsage) -> (Total, Result<(), &'static str>) {
     let total = Total { cpu: usage.cpu.saturating_add(ask.cpu), memory: usage.memory.saturating_add(ask.memory) };
-    if usage.core_overlap || ask.cores.iter().any(|c| usage.cores.binary_search(c).is_ok()) {
+    if usage.core_overlap || ask.cores().iter().any(|c| usage.cores.binary_search(c).is_ok()) {
         return (total, Err("cores"));
     }
     let dimension = if total.cpu > info.cpu {
         Some("cpu")
-    } else if !info.usable_cores.is_empty() && !usage.cores.iter().chain(&ask.cores).all(|c| has_core(info, *c)) {
+    } else if !info.usable_cores.is_empty() && !usage.cores.iter().chain(ask.cores()).all(|c| has_core(info, *c)) {
         Some("cores")
     } else if total.memory > info.memory {
         Some("memory")

@@ -92,7 +92,7 @@ pub fn rejections(state: &State, placements: &ByNode, rejected: &[(String, Strin
         let runs = |a: &Allocation| state.alloc(&a.id).is_some_and(|e| e.alloc.node_id == *id && !e.phase.terminal());
         let only_updates = all.iter().all(|a| runs(a));
         for a in all.iter().filter(|a| only_updates || !runs(a)) {
-            *task_groups.entry(a.task_group.clone()).or_default() += 1;
+            *task_groups.entry(a.task_group.to_string()).or_default() += 1;
         }
         PlanRejection {
             node_id: id.clone(),

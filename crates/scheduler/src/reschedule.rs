@@ -138,7 +138,7 @@ pub(crate) fn tracker_of_replacement(previous: &Allocation, now: i64) -> Resched
     };
     kept.push(RescheduleEvent {
         reschedule_time: now,
-        prev_alloc_id: previous.id.clone(),
+        prev_alloc_id: Text::from(&previous.id),
         prev_node_id: previous.node_id.clone(),
         delay: next_delay(previous),
     });
@@ -207,7 +207,7 @@ mod tests {
             job: Some(Arc::new(Job { task_groups: vec![group], ..Default::default() })),
             client_status: ClientStatus::Failed,
             modify_time: 1001 * SECOND,
-            reschedule_tracker: (!delays.is_empty()).then_some(tracker),
+            reschedule_tracker: (!delays.is_empty()).then(|| Box::new(tracker)),
             ..Default::default()
         }
     }
@@ -256,9 +256,10 @@ mod tests {
         assert_eq!(now(&alloc(p.clone(), &[1])), Verdict::Now);
         assert_eq!(now(&alloc(p.clone(), &[1, 1])), Verdict::Neither);
         let mut a = alloc(p.clone(), &[]);
-        a.reschedule_tracker = Some(RescheduleTracker { events: None, last_reschedule: "no placement".into() });
+        a.reschedule_tracker =
+            Some(Box::new(RescheduleTracker { events: None, last_reschedule: "no placement".into() }));
         assert_eq!(now(&a), Verdict::Neither);
-        a.reschedule_tracker = Some(RescheduleTracker { events: Some(vec![]), ..Default::default() });
+        a.reschedule_tracker = Some(Box::new(RescheduleTracker { events: Some(vec![]), ..Default::default() }));
         assert_eq!(now(&a), Verdict::Now);
         a.desired_transition.force_reschedule = Some(true);
         a.reschedule_tracker = None;

@@ -22,7 +22,7 @@ pub(crate) fn tainted_nodes<'a>(
         nodes.into_iter().filter(|n| tainted(&n.node)).map(|n| (n.node.id.clone(), Some(n.clone()))).collect();
     if gone {
         let missing = allocs.into_iter().filter(|a| snapshot.node(&a.node_id).is_none());
-        out.extend(missing.map(|a| (a.node_id.clone(), None)));
+        out.extend(missing.map(|a| (a.node_id.to_string(), None)));
     }
     out
 }
@@ -40,7 +40,7 @@ pub(crate) fn stop_lost<'a>(
     for a in allocs {
         let live = matches!(a.client_status, ClientStatus::Running | ClientStatus::Pending);
         let down = |node: &Option<Arc<NodeEntry>>| node.as_ref().is_none_or(|n| n.node.status == NodeStatus::Down);
-        if live && a.server_terminal() && tainted.get(&a.node_id).is_some_and(down) {
+        if live && a.server_terminal() && tainted.get(&*a.node_id).is_some_and(down) {
             plan.append_stop(a, descriptions::LOST, ClientStatus::Lost, "");
         }
     }

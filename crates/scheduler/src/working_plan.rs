@@ -10,7 +10,7 @@ use encamp_state::{AllocEntry, NodeEntry, NodeUsage, Snapshot};
 #[derive(Debug, Clone, Default)]
 struct Overlay {
     /// IDs of stopped and preempted allocations.
-    removed: Vec<String>,
+    removed: Vec<UniqueText>,
     /// Planned allocations in plan order; one with the ID of a stored allocation replaces it.
     added: Vec<Arc<AllocEntry>>,
     /// Usage of the proposed allocations, and how many of `added` it includes; `None` if it is to be summed up.
@@ -87,18 +87,18 @@ impl WorkingPlan {
             o.removed.push(alloc.id.clone());
         }
         self.changes.push(Change::Stopped(alloc.clone()));
-        self.plan.node_update.entry(alloc.node_id.clone()).or_default().push(alloc);
+        self.plan.node_update.entry(alloc.node_id.to_string()).or_default().push(alloc);
     }
 
     /// Takes back the last stop of that node if it is this allocation's; true if it was.
     pub(crate) fn pop_stop(&mut self, alloc: &Allocation) -> bool {
-        let Some(list) = self.plan.node_update.get_mut(&alloc.node_id) else { return false };
+        let Some(list) = self.plan.node_update.get_mut(&*alloc.node_id) else { return false };
         if list.last().is_none_or(|a| a.id != alloc.id) {
             return false;
         }
         let popped = list.pop();
         if list.is_empty() {
-            self.plan.node_update.remove(&alloc.node_id);
+            self.plan.node_update.remove(&*alloc.node_id);
         }
         self.changes.extend(popped.map(Change::Unstopped));
         if let Some(o) = self.overlay(&alloc.node_id)
@@ -111,7 +111,7 @@ impl WorkingPlan {
 
     /// Replaces the planned stop of an allocation by another record; false if no stop is planned.
     pub(crate) fn replace_stop(&mut self, alloc: Arc<Allocation>) -> bool {
-        let list = self.plan.node_update.get_mut(&alloc.node_id);
+        let list = self.plan.node_update.get_mut(&*alloc.node_id);
         match list.and_then(|l| l.iter_mut().find(|a| a.id == alloc.id)) {
             Some(slot) => {
                 *slot = alloc;
@@ -133,12 +133,12 @@ impl WorkingPlan {
             o.added.push(Arc::new(AllocEntry::new(alloc.clone())));
         }
         self.changes.push(Change::Placed(alloc.clone()));
-        self.plan.node_allocation.entry(alloc.node_id.clone()).or_default().push(alloc);
+        self.plan.node_allocation.entry(alloc.node_id.to_string()).or_default().push(alloc);
     }
 
     /// Replaces a planned allocation with the same ID; false if there is none.
     pub(crate) fn replace_alloc(&mut self, alloc: Arc<Allocation>) -> bool {
-        let list = self.plan.node_allocation.get_mut(&alloc.node_id);
+        let list = self.plan.node_allocation.get_mut(&*alloc.node_id);
         let Some(slot) = list.and_then(|l| l.iter_mut().find(|a| a.id == alloc.id)) else { return false };
         *slot = alloc.clone();
         if let Some(o) = self.overlay(&alloc.node_id)
@@ -163,7 +163,7 @@ impl WorkingPlan {
             }
         }
         for (node, list) in &mut plan.node_update {
-            let before: Vec<String> = list.iter().map(|a| a.id.clone()).collect();
+            let before: Vec<UniqueText> = list.iter().map(|a| a.id.clone()).collect();
             list.retain(|a| keep_stop(a));
             if let Some(o) = self.overlay(node) {
                 o.removed.retain(|id| !before.contains(id) || list.iter().any(|a| a.id == *id));
@@ -180,7 +180,7 @@ impl WorkingPlan {
             namespace: victim.namespace.clone(),
             node_id: victim.node_id.clone(),
             desired_status: DesiredStatus::Evict,
-            desired_description: format!("Preempted by alloc ID {by}"),
+            desired_description: Text::unshared(&format!("Preempted by alloc ID {by}")),
             preempted_by_allocation: by.into(),
             allocated_resources: victim.allocated_resources.clone(),
             ..Default::default()
@@ -188,7 +188,7 @@ impl WorkingPlan {
         if let Some(o) = self.overlay(&victim.node_id) {
             o.removed.push(victim.id.clone());
         }
-        self.plan.node_preemptions.entry(victim.node_id.clone()).or_default().push(Arc::new(a));
+        self.plan.node_preemptions.entry(victim.node_id.to_string()).or_default().push(Arc::new(a));
     }
 
     /// The allocations the node would hold: stored ones by ID, then planned ones in plan order
@@ -316,7 +316,7 @@ mod tests {
             ..Default::default()
         };
         Allocation {
-            id: format!("00000000-0000-0000-0000-{id:012x}"),
+            id: format!("00000000-0000-0000-0000-{id:012x}").into(),
             node_id: "node".into(),
             desired_status: DesiredStatus::Run,
             client_status: ClientStatus::Running,

@@ -205,7 +205,7 @@ async fn a_node_reads_and_reports_on_its_own_allocations_alone() {
         service_name: "s".into(),
         namespace: "default".into(),
         node_id: one.into(),
-        alloc_id: alloc.id.clone(),
+        alloc_id: alloc.id.to_string(),
         ..Default::default()
     };
     node_rpc::upsert_services(&server, one, &"secret".into(), vec![service.clone()]).await.unwrap();
@@ -223,9 +223,9 @@ async fn a_node_reads_and_reports_on_its_own_allocations_alone() {
     for wrong in refusals.map(Result::unwrap_err) {
         assert_eq!((wrong.status(), wrong.message.as_str()), (403, "Permission denied"));
     }
-    let read = node_rpc::allocs(&server, other, &"secret".into(), std::slice::from_ref(&alloc.id), 0).await.unwrap().0;
+    let read = node_rpc::allocs(&server, other, &"secret".into(), &[alloc.id.to_string()], 0).await.unwrap().0;
     assert!(read.is_empty(), "{read:?}");
-    let wanted = IdentityRequest { alloc_id: alloc.id.clone(), task: "t".into(), identity: "default".into() };
+    let wanted = IdentityRequest { alloc_id: alloc.id.to_string(), task: "t".into(), identity: "default".into() };
     let signed = identity::sign(&server, other, &"secret".into(), vec![wanted]).await.unwrap();
     assert!(signed.is_empty());
     // An allocation that was garbage-collected meanwhile causes no log entry.

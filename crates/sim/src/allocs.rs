@@ -125,19 +125,19 @@ pub fn allocation(
     let created = if ready { now - 5 * SECOND } else { (job.submit_time + delay * SECOND).min(now - 60 * SECOND) };
     let ended = created.saturating_add((60 + random.below(1200) as i64) * SECOND).min(now - SECOND);
     let mut a = Allocation {
-        id: id(seed, position),
-        namespace: job.namespace.clone(),
-        eval_id: facts.eval_id.clone(),
-        name: format!("{}.{}[{}]", job.id, group.name, placed.index),
-        node_id: node.id.clone(),
-        node_name: node.name.clone(),
-        job_id: job.id.clone(),
+        id: id(seed, position).into(),
+        namespace: Text::from(&job.namespace),
+        eval_id: Text::from(&facts.eval_id),
+        name: format!("{}.{}[{}]", job.id, group.name, placed.index).into(),
+        node_id: Text::from(&node.id),
+        node_name: Text::from(&node.name),
+        job_id: Text::from(&job.id),
         stored_job_version: Some(job.version),
-        task_group: group.name.clone(),
+        task_group: Text::from(&group.name),
         allocated_resources: Some(std::sync::Arc::new(resources(group, placed.share, node, ground))),
         desired_status: DesiredStatus::Run,
         client_status: placed.fate.client_status(),
-        deployment_id: facts.deployment_id.clone(),
+        deployment_id: Text::from(&facts.deployment_id),
         create_index: job.job_modify_index + 1,
         alloc_modify_index: job.job_modify_index + 1,
         modify_index: job.job_modify_index + 2,
@@ -146,10 +146,10 @@ pub fn allocation(
         ..Default::default()
     };
     if replaced {
-        a.next_allocation = other;
+        a.next_allocation = other.into();
     } else {
-        a.reschedule_tracker = failed.map(|node| rescheduled(group, &other, node, created));
-        a.previous_allocation = other;
+        a.reschedule_tracker = failed.map(|node| Box::new(rescheduled(group, &other, node, created)));
+        a.previous_allocation = other.into();
     }
     bring_to(placed.fate, &mut a, (group, node), (created, ended));
     Some(a)
@@ -173,12 +173,13 @@ fn bring_to(fate: Fate, a: &mut Allocation, (group, node): (&TaskGroup, &Node), 
     if fate != Fate::Pending {
         a.task_states = task_states(group, fate, created + 5 * SECOND, ended);
         let healthy = fate != Fate::Failed;
-        a.deployment_status = (!a.deployment_id.is_empty()).then(|| AllocDeploymentStatus {
+        let status = || AllocDeploymentStatus {
             healthy: Some(healthy),
             timestamp: Time::from_unix_nanos(created + 15 * SECOND),
             modify_index: a.modify_index,
             ..Default::default()
-        });
+        };
+        a.deployment_status = (!a.deployment_id.is_empty()).then(|| Box::new(status()));
     }
 }
 
@@ -188,7 +189,7 @@ fn rescheduled(group: &TaskGroup, previous: &str, node: &Node, at: i64) -> Resch
         events: Some(vec![RescheduleEvent {
             reschedule_time: at,
             prev_alloc_id: previous.into(),
-            prev_node_id: node.id.clone(),
+            prev_node_id: Text::from(&node.id),
             delay: group.reschedule_policy.as_ref().map_or(0, |p| p.delay),
         }]),
         last_reschedule: "ok".into(),

@@ -198,11 +198,11 @@ mod tests {
             HostVolume { id: text("h"), node_id: text("n"), state: HostVolumeState::Ready, ..Default::default() };
         let claim = TaskGroupHostVolumeClaim { id: text("c"), volume_id: text("h"), ..Default::default() };
         let tracked = |id: &str, events| Allocation {
-            id: text(id),
-            job_id: text("j"),
+            id: text(id).into(),
+            job_id: text("j").into(),
             stored_job_version: Some(0),
-            deployment_status: Some(AllocDeploymentStatus { healthy: Some(false), ..Default::default() }),
-            reschedule_tracker: Some(RescheduleTracker { events, ..Default::default() }),
+            deployment_status: Some(Box::new(AllocDeploymentStatus { healthy: Some(false), ..Default::default() })),
+            reschedule_tracker: Some(Box::new(RescheduleTracker { events, ..Default::default() })),
             ..Default::default()
         };
         SnapshotFile {

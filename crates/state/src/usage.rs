@@ -6,14 +6,15 @@ use std::sync::Arc;
 use super::node_info::NodeInfo;
 use super::ports::{MAX_PORT, PortSet};
 use encamp_model::{
-    AllocatedResources, AllocatedTaskResources, Allocation, ClientStatus, DesiredStatus, LifecycleHook, NetworkResource,
+    AllocatedResources, AllocatedTaskResources, Allocation, ClientStatus, DesiredStatus, LifecycleHook,
+    NetworkResource, Text, ThinVec,
 };
 
 /// A port an allocation holds on an address.
 #[derive(Debug, Clone, PartialEq)]
 pub struct UsedPort {
     /// The host address.
-    pub ip: String,
+    pub ip: Text,
     /// The port value; may be out of range in broken input.
     pub value: i64,
     /// The allocation does not mind sharing it.
@@ -40,10 +41,17 @@ pub struct AllocUsage {
     pub memory_max: i64,
     /// MB.
     pub disk: i64,
-    /// Reserved cores.
-    pub cores: Vec<u16>,
     /// Ports on host addresses.
-    pub ports: Vec<UsedPort>,
+    pub ports: ThinVec<UsedPort>,
+    /// What few allocations hold; none: nothing of it.
+    pub rare: Option<Box<RareUsage>>,
+}
+
+/// What few allocations hold.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct RareUsage {
+    /// Reserved cores, ascending.
+    pub cores: Vec<u16>,
     /// Bandwidth per network device in MBit/s; group networks have no device.
     pub mbits: Vec<(String, i64)>,
     /// Device instances.
@@ -59,6 +67,21 @@ struct Phase {
 }
 
 impl AllocUsage {
+    /// Reserved cores, ascending.
+    pub fn cores(&self) -> &[u16] {
+        self.rare.as_ref().map_or(&[], |rare| &rare.cores)
+    }
+
+    /// Bandwidth per network device in MBit/s; group networks have no device.
+    pub fn mbits(&self) -> &[(String, i64)] {
+        self.rare.as_ref().map_or(&[], |rare| &rare.mbits)
+    }
+
+    /// Device instances.
+    pub fn devices(&self) -> &[UsedDevice] {
+        self.rare.as_ref().map_or(&[], |rare| &rare.devices)
+    }
+
     /// Flattens allocated resources.
     pub fn new(r: &AllocatedResources) -> AllocUsage {
         let mut out = AllocUsage { disk: r.shared.disk_mb, ..Default::default() };
@@ -69,7 +92,8 @@ impl AllocUsage {
                 t.cpu.cpu_shares
             } else {
                 reserved_cpu = reserved_cpu.saturating_add(t.cpu.cpu_shares);
-                out.cores.extend(t.cpu.reserved_cores.iter().filter_map(|c| u16::try_from(*c).ok()));
+                let cores = t.cpu.reserved_cores.iter().filter_map(|c| u16::try_from(*c).ok());
+                out.rare.get_or_insert_default().cores.extend(cores);
                 0
             };
             let add = |p: &mut Phase| {
@@ -90,7 +114,9 @@ impl AllocUsage {
             }
             out.add_task_devices(t);
         }
-        out.cores.sort_unstable();
+        if let Some(rare) = &mut out.rare {
+            rare.cores.sort_unstable();
+        }
         out.cpu = reserved_cpu.saturating_add(prestart.cpu.max(main.cpu).max(poststop.cpu));
         out.memory = prestart.memory.max(main.memory).max(poststop.memory);
         out.memory_max = prestart.memory_max.max(main.memory_max).max(poststop.memory_max);
@@ -101,7 +127,8 @@ impl AllocUsage {
     fn add_task_devices(&mut self, t: &AllocatedTaskResources) {
         for d in &t.devices {
             let group = (d.vendor.clone(), d.r#type.clone(), d.name.clone());
-            self.devices.extend(d.device_ids.iter().map(|id| UsedDevice { group: group.clone(), id: id.clone() }));
+            let instances = d.device_ids.iter().map(|id| UsedDevice { group: group.clone(), id: id.clone() });
+            self.rare.get_or_insert_default().devices.extend(instances);
         }
     }
 
@@ -110,7 +137,7 @@ impl AllocUsage {
     fn add_networks(&mut self, r: &AllocatedResources) {
         if !r.shared.ports.is_empty() {
             self.ports.extend(r.shared.ports.iter().map(|p| UsedPort {
-                ip: p.host_ip,
+                ip: p.host_ip.into(),
                 value: p.value,
                 ignore_collision: p.ignore_collision,
             }));
@@ -122,12 +149,13 @@ impl AllocUsage {
     }
 
     fn add_network(&mut self, n: &NetworkResource) {
+        let ip = Text::from(&n.ip);
         self.ports.extend(n.reserved_ports.iter().chain(&n.dynamic_ports).map(|p| UsedPort {
-            ip: n.ip.clone(),
+            ip: ip.clone(),
             value: p.value,
             ignore_collision: p.ignore_collision,
         }));
-        self.mbits.push((n.device.clone(), n.mbits));
+        self.rare.get_or_insert_default().mbits.push((n.device.clone(), n.mbits));
     }
 }
 
@@ -226,7 +254,7 @@ pub struct NodeUsage {
     /// How many ports allocations hold on these addresses; one that is held twice counts twice.
     pub held_ports: usize,
     /// Ports on addresses the node does not have.
-    pub foreign_ports: Vec<(String, PortSet)>,
+    pub foreign_ports: Vec<(Text, PortSet)>,
     /// Two allocations (or an allocation and a reservation) hold the same port, or a port is out of range.
     pub port_collision: bool,
     /// Bandwidth per network device in MBit/s.
@@ -268,7 +296,7 @@ impl NodeUsage {
         }
         self.count += 1;
         self.add(info, a);
-        if !a.cores.is_empty() {
+        if !a.cores().is_empty() {
             self.settle_cores();
         }
         true
@@ -276,7 +304,8 @@ impl NodeUsage {
 
     /// Takes off an allocation that was added; false if the sum has to be computed again.
     pub(super) fn try_sub(&mut self, info: &NodeInfo, a: &AllocUsage) -> bool {
-        let plain = a.cores.is_empty() && a.devices.is_empty() && a.mbits.iter().all(|(device, _)| device.is_empty());
+        let plain =
+            a.cores().is_empty() && a.devices().is_empty() && a.mbits().iter().all(|(device, _)| device.is_empty());
         if !plain || !self.is_moderate(a) || !self.try_sub_ports(info, &a.ports) {
             return false;
         }
@@ -308,7 +337,7 @@ impl NodeUsage {
     /// Nothing is so large that sums end at the largest number.
     fn is_moderate(&self, a: &AllocUsage) -> bool {
         const LARGE: u64 = 1 << 60;
-        let bandwidths = a.mbits.iter().map(|(_, mbits)| *mbits).chain(self.mbits.values().copied());
+        let bandwidths = a.mbits().iter().map(|(_, mbits)| *mbits).chain(self.mbits.values().copied());
         let amounts = [self.cpu, self.memory, self.disk, a.cpu, a.memory, a.disk];
         amounts.into_iter().chain(bandwidths).all(|n| n.unsigned_abs() < LARGE)
     }
@@ -322,17 +351,17 @@ impl NodeUsage {
         self.cpu = self.cpu.saturating_add(a.cpu);
         self.memory = self.memory.saturating_add(a.memory);
         self.disk = self.disk.saturating_add(a.disk);
-        self.cores.extend_from_slice(&a.cores);
+        self.cores.extend_from_slice(a.cores());
         for p in &a.ports {
             self.add_port(info, p);
         }
-        for (device, mbits) in &a.mbits {
+        for (device, mbits) in a.mbits() {
             if !device.is_empty() {
                 let used = self.mbits.entry(device.clone()).or_default();
                 *used = used.saturating_add(*mbits);
             }
         }
-        for d in &a.devices {
+        for d in a.devices() {
             if let Some(i) = info.device_instance(&d.group, &d.id) {
                 if self.devices.is_empty() {
                     self.devices = vec![0; info.instance_count()];

@@ -29,7 +29,7 @@ fn sticky(alloc: Allocation) -> Allocation {
 
 /// Writes an allocation; gives its ID.
 fn write(servers: &Fake, alloc: Allocation) -> String {
-    let id = alloc.id.clone();
+    let id = alloc.id.to_string();
     servers.write(alloc);
     id
 }
@@ -60,8 +60,8 @@ async fn a_disk_is_not_collected_before_its_replacement_has_it() {
     let new = write(
         &servers,
         Allocation {
-            previous_allocation: old.clone(),
-            preempted_allocations: vec![victim.clone()],
+            previous_allocation: Text::from(&old),
+            preempted_allocations: [Text::from(&victim)].into(),
             ..sticky(alloc(JobType::Service, &format!("[{reader}]")))
         },
     );

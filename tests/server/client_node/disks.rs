@@ -91,7 +91,7 @@ impl Place {
     /// Has the servers start the successor; gives its ID.
     fn start(&self) -> String {
         let alloc = successor();
-        let id = alloc.id.clone();
+        let id = alloc.id.to_string();
         let disk = PreviousDisk { alloc_id: PREVIOUS.into(), token: "token".into(), ..PreviousDisk::default() };
         self.servers.known.lock().unwrap().disks.insert(id.clone(), disk);
         self.servers.write(alloc);

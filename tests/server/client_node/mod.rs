@@ -102,7 +102,7 @@ impl Fake {
         let mut known = self.known.lock().unwrap();
         let index = *self.index.borrow() + 1;
         (alloc.modify_index, alloc.alloc_modify_index) = (index, index);
-        known.allocs.insert(alloc.id.clone(), alloc);
+        known.allocs.insert(alloc.id.to_string(), alloc);
         drop(known);
         self.next();
     }
@@ -191,7 +191,7 @@ impl Servers for Fake {
             self.up()?;
             let index = *self.index.borrow();
             let known = self.known.lock().unwrap();
-            let allocs = known.allocs.values().map(|a| (a.id.clone(), a.alloc_modify_index)).collect();
+            let allocs = known.allocs.values().map(|a| (a.id.to_string(), a.alloc_modify_index)).collect();
             Ok(NodeClientAllocsResponse { allocs, index })
         })
     }
@@ -218,7 +218,7 @@ impl Servers for Fake {
             let mut known = self.known.lock().unwrap();
             known.reports += 1;
             for new in allocs {
-                if let Some(a) = known.allocs.get_mut(&new.id) {
+                if let Some(a) = known.allocs.get_mut(&*new.id) {
                     a.client_status = new.client_status;
                     a.client_description = new.client_description;
                     a.task_states = new.task_states;
@@ -304,7 +304,7 @@ impl Bench {
     /// Runs an allocation of the job with these tasks. Returns its ID.
     pub fn run(&self, job_type: JobType, tasks: &str) -> String {
         let alloc = alloc(job_type, tasks);
-        let id = alloc.id.clone();
+        let id = alloc.id.to_string();
         self.servers.write(alloc);
         id
     }
@@ -337,7 +337,7 @@ pub fn alloc(job_type: JobType, tasks: &str) -> Allocation {
         ..Job::default()
     };
     Allocation {
-        id: format!("aaaaaaaa-0000-0000-0000-{n:012}"),
+        id: format!("aaaaaaaa-0000-0000-0000-{n:012}").into(),
         namespace: "default".into(),
         name: "job.g[0]".into(),
         job_id: "job".into(),

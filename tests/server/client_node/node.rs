@@ -32,7 +32,7 @@ async fn tasks_outlive_the_agent() {
     let client = start().await;
     let node_id = client.handle().node_id();
     let alloc = alloc(JobType::Service, &format!("[{}]", shell("main", "echo $$; exec sleep 1000", "")));
-    let id = alloc.id.clone();
+    let id = alloc.id.to_string();
     servers.write(alloc);
     let before = servers.status(&id, ClientStatus::Running).await.task_states.get("main").expect("a state");
     tokio::time::timeout(PATIENCE, client.shutdown()).await.unwrap();
@@ -215,8 +215,8 @@ async fn an_allocation_waits_for_its_predecessor_and_takes_its_disk() {
     let new = with_group(alloc(JobType::Batch, &reader), |g| {
         g.ephemeral_disk = Some(EphemeralDisk { sticky: true, ..EphemeralDisk::default() });
     });
-    let new = Allocation { previous_allocation: old.clone(), ..new };
-    let id = new.id.clone();
+    let new = Allocation { previous_allocation: Text::from(&old), ..new };
+    let id = new.id.to_string();
     bench.servers.write(new);
     tokio::time::sleep(Duration::from_millis(300)).await;
     assert_eq!(bench.servers.alloc(&id).client_status, ClientStatus::Pending);

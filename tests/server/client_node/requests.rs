@@ -187,7 +187,7 @@ async fn services_and_checks() {
         AllocatedPortMapping { label: "http".into(), value: port, host_ip: "127.0.0.1".into(), ..Default::default() };
     resources.shared.ports.push(mapping);
     let alloc = Allocation { deployment_id: "d".into(), allocated_resources: Some(Arc::new(resources)), ..alloc };
-    let id = alloc.id.clone();
+    let id = alloc.id.to_string();
     bench.servers.write(alloc);
     let ids = || bench.servers.known.lock().unwrap().services.keys().cloned().collect::<Vec<_>>();
     let want = [format!("_nomad-task-{id}-group-g-web-0-http"), format!("_nomad-task-{id}-main-own-http")];

@@ -250,7 +250,7 @@ async fn an_allocation_that_ran_too_long_is_complete() {
         },
     );
     let alloc = Allocation { create_time: i64::try_from(now).unwrap(), ..alloc };
-    let id = alloc.id.clone();
+    let id = alloc.id.to_string();
     bench.servers.write(alloc);
     let alloc = bench.servers.status(&id, ClientStatus::Complete).await;
     assert_eq!(alloc.client_description, "allocation exceeded max_run_duration");

@@ -167,16 +167,16 @@ pub fn within_capacity(state: &State, id: &str) -> Result<(), Overcommitted> {
         let ports = t.ports.iter().filter(|(_, _, shared)| !shared).map(|(ip, port, _)| format!("port {ip}:{port}"));
         for thing in cores.chain(devices).chain(ports) {
             if let Some(other) = holders.insert(thing.clone(), &a.id) {
-                return Err(Overcommitted::Shared { thing, allocs: [other.to_string(), a.id.clone()] });
+                return Err(Overcommitted::Shared { thing, allocs: [other.to_string(), a.id.to_string()] });
             }
         }
         for (ip, port, _) in &t.ports {
             if room.reserved_ports.get(ip).is_some_and(|r| r.contains(port)) {
-                return Err(Overcommitted::Reserved { port: format!("{ip}:{port}"), alloc: a.id.clone() });
+                return Err(Overcommitted::Reserved { port: format!("{ip}:{port}"), alloc: a.id.to_string() });
             }
         }
         if let Some(core) = t.cores.iter().find(|c| !room.cores.contains(c)) {
-            return Err(Overcommitted::Missing { core: *core, alloc: a.id.clone() });
+            return Err(Overcommitted::Missing { core: *core, alloc: a.id.to_string() });
         }
     }
     Ok(())

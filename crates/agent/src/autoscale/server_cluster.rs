@@ -196,7 +196,7 @@ impl Cluster for ServerCluster {
             }
             let state = self.current().await?;
             let missing = |what: &str, id: &str| ClusterError::NotFound(format!("{what} {id}"));
-            let found = state.alloc(alloc).map(|a| (a.alloc.node_id.clone(), a.alloc.namespace.clone()));
+            let found = state.alloc(alloc).map(|a| (a.alloc.node_id.to_string(), a.alloc.namespace.to_string()));
             let (node_id, namespace) = found.ok_or_else(|| missing("allocation", alloc))?;
             let node = state.node(&node_id).map(|n| n.node.clone()).ok_or_else(|| missing("node", &node_id))?;
             let token = self.tokens.for_namespace(&self.server, &namespace).await.map_err(|e| self.failed(&e))?;

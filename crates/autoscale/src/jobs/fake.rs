@@ -198,9 +198,9 @@ impl Inner {
             let resources =
                 AllocatedResources { tasks: [("t".to_string(), task)].into_iter().collect(), ..Default::default() };
             self.state.upsert_allocs([Arc::new(Allocation {
-                id: format!("a{}", self.allocations),
-                namespace: job.namespace.clone(),
-                job_id: job.id.clone(),
+                id: format!("a{}", self.allocations).into(),
+                namespace: Text::from(&job.namespace),
+                job_id: Text::from(&job.id),
                 job: Some(job.clone()),
                 task_group: "g".into(),
                 desired_status: DesiredStatus::Run,

@@ -35,7 +35,7 @@ fn state(job: Job, running: usize, pending: usize, deployment: Option<(u64, Depl
     let statuses = running.chain(std::iter::repeat_n(ClientStatus::Pending, pending));
     state.upsert_allocs(statuses.enumerate().map(|(i, client_status)| {
         Arc::new(Allocation {
-            id: format!("a{i}"),
+            id: format!("a{i}").into(),
             namespace: "default".into(),
             job_id: "web".into(),
             job: Some(job.clone()),

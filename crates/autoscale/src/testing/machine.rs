@@ -275,7 +275,7 @@ impl Machine {
         if (entry.node.drain_strategy.is_none() && entry.node.status == NodeStatus::Ready) || self.drains_hang {
             return;
         }
-        let Some(old) = entry.live_allocs().next().map(|a| a.alloc.id.clone()) else {
+        let Some(old) = entry.live_allocs().next().map(|a| a.alloc.id.to_string()) else {
             return self.change_node(node, |n| n.drain_strategy = None);
         };
         self.later.push((now + 3 * SECOND, Later::Drained(node.into())));
@@ -286,7 +286,7 @@ impl Machine {
         self.change_alloc(&old, |a| {
             (a.desired_status, a.client_status) = (DesiredStatus::Stop, ClientStatus::Complete);
             a.desired_transition = DesiredTransition { migrate: Some(true), ..DesiredTransition::default() };
-            a.next_allocation = new;
+            a.next_allocation = new.into();
         });
     }
 

@@ -14,7 +14,7 @@ use crate::render::values::{self, Clock};
 use encamp_api::Query;
 use encamp_api::types::AllocCheck;
 use encamp_model::stats::AllocResourceUsage;
-use encamp_model::{Allocation, NetworkResource, PackedMetric, format_duration, quoted};
+use encamp_model::{Allocation, NetworkResource, PackedMetric, Text, format_duration, quoted};
 
 /// The maximum number of preempted allocations that are shown without -verbose: each requires a request.
 const MOST_VICTIMS: usize = 8;
@@ -161,17 +161,17 @@ impl AllocStatus {
         let id = |id: &str| values::id(id, self.verbose).to_string();
         let when = |nanos| clock.shown(nanos, self.verbose);
         let mut rows: Vec<(&str, String)> = vec![
-            ("ID", alloc.id.clone()),
+            ("ID", alloc.id.to_string()),
             ("Eval ID", id(&alloc.eval_id)),
-            ("Name", alloc.name.clone()),
+            ("Name", alloc.name.to_string()),
             ("Node ID", id(&alloc.node_id)),
-            ("Node Name", alloc.node_name.clone()),
-            ("Job ID", alloc.job_id.clone()),
+            ("Node Name", alloc.node_name.to_string()),
+            ("Job ID", alloc.job_id.to_string()),
             ("Job Version", alloc.job_version().map(|v| v.to_string()).unwrap_or_default()),
             ("Client Status", alloc.client_status.to_string()),
-            ("Client Description", alloc.client_description.clone()),
+            ("Client Description", alloc.client_description.to_string()),
             ("Desired Status", alloc.desired_status.to_string()),
-            ("Desired Description", alloc.desired_description.clone()),
+            ("Desired Description", alloc.desired_description.to_string()),
             ("Created", when(alloc.create_time)),
             ("Modified", when(alloc.modify_time)),
         ];
@@ -227,7 +227,7 @@ impl AllocStatus {
     }
 
     /// The allocations that this one preempted.
-    fn victims(&self, c: &Connection, ids: &[String]) -> String {
+    fn victims(&self, c: &Connection, ids: &[Text]) -> String {
         let named = if self.verbose { ids.len() } else { MOST_VICTIMS };
         let mut out: Vec<String> = ids.iter().take(named).map(|id| self.other(c, id)).collect();
         if ids.len() > named {
@@ -248,8 +248,8 @@ impl AllocStatus {
 
 fn short_header(alloc: &Allocation, clock: &Clock) -> String {
     let mut rows = vec![
-        ("ID", alloc.id.clone()),
-        ("Name", alloc.name.clone()),
+        ("ID", alloc.id.to_string()),
+        ("Name", alloc.name.to_string()),
         ("Created", clock.age(alloc.create_time)),
         ("Modified", clock.age(alloc.modify_time)),
     ];

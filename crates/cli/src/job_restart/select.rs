@@ -43,7 +43,7 @@ fn left_out(plan: &Plan, a: &AllocListStub) -> Option<String> {
     if !a.next_allocation.is_empty() {
         return Some(format!("it has already been replaced by {}", quoted(&a.next_allocation)));
     }
-    if !plan.groups.is_empty() && !plan.groups.contains(&a.task_group) {
+    if !plan.groups.is_empty() && !plan.groups.contains(&*a.task_group) {
         return Some("it doesn't have any of requested groups".into());
     }
     if !plan.tasks.is_empty() && !a.task_states.keys().any(|task| plan.tasks.contains(&task)) {

@@ -56,7 +56,7 @@ impl Seen {
         }
         for a in allocations {
             let placed = || format!("node {}, group {}", id(&a.node_id), quoted(&a.task_group));
-            match self.allocations.get(&a.id) {
+            match self.allocations.get(&*a.id) {
                 None if a.create_index < eval.create_index => {
                     news.push(format!("Allocation {} modified: {}", id(&a.id), placed()));
                 }
@@ -83,7 +83,7 @@ impl Seen {
             node: eval.node_id.clone(),
             job: eval.job_id.clone(),
             deployment: eval.deployment_id.clone(),
-            allocations: allocations.iter().map(|a| (a.id.clone(), a.client_status.clone())).collect(),
+            allocations: allocations.iter().map(|a| (a.id.to_string(), a.client_status.clone())).collect(),
         };
         news
     }

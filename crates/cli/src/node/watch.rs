@@ -90,7 +90,7 @@ impl AllocSide {
                 client: alloc.client_status.clone(),
             };
             // Allocations that had ended before are not part of this drain.
-            let before = match self.seen.get(&alloc.id) {
+            let before = match self.seen.get(&*alloc.id) {
                 Some(before) => before.clone(),
                 None if alloc.client_terminal() => now.clone(),
                 None => Seen { migrate: false, desired: DesiredStatus::Run, client: now.client.clone() },
@@ -105,7 +105,7 @@ impl AllocSide {
             if now.client != before.client {
                 news.push(News::Detail(format!("Alloc {id} status {} -> {}", before.client, now.client)));
             }
-            self.seen.insert(alloc.id.clone(), now);
+            self.seen.insert(alloc.id.to_string(), now);
         }
         if !running {
             news.push(News::Info(format!("All allocations on node {} have stopped", quoted(node))));

@@ -39,7 +39,7 @@ fn state(directory: &Path, name: &str) -> CommandResult<String> {
     let mut allocations = Map::new();
     for mut stored in store.load().context("Error reading client state")? {
         stored.record.identities.clear();
-        let id = stored.alloc.id.clone();
+        let id = stored.alloc.id.to_string();
         allocations.insert(id, json!({ "Alloc": stored.alloc, "State": stored.record }));
     }
     let identity = if client.identity.is_empty() { "" } else { "[REDACTED]" };

@@ -247,7 +247,7 @@ impl Agent {
     /// Finds an allocation of an earlier run again (`docs/spec/client.md §25.2`); gives its runner.
     fn restore(self: &Arc<Self>, stored: Stored) -> Option<Arc<AllocRunner>> {
         let Stored { alloc, record, acknowledged } = stored;
-        let (id, alloc) = (alloc.id.clone(), Arc::new(alloc));
+        let (id, alloc) = (alloc.id.to_string(), Arc::new(alloc));
         let there = self.shared.alloc_dir.join(&id).is_dir();
         // The agent ended before it had begun: servers send the allocation again.
         if !there && record.tasks.values().all(|t| !t.built && t.state.state != TaskStatus::Dead) {

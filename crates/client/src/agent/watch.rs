@@ -77,7 +77,7 @@ impl Agent {
             if !plan.pull.is_empty() {
                 match self.servers.allocs(&self.who(), &plan.pull, plan.newest.saturating_sub(1)).await {
                     Ok(reply) if reply.index > min_index => {
-                        pulled.extend(reply.allocs.into_iter().map(|a| (a.id.clone(), a)));
+                        pulled.extend(reply.allocs.into_iter().map(|a| (a.id.to_string(), a)));
                     }
                     other => {
                         if let Err(error) = other {
@@ -161,11 +161,11 @@ impl Agent {
         for alloc in changes.added.iter().filter_map(|id| pulled.get(id)) {
             if alloc.client_terminal() {
                 // It ended here, and what was kept of it is gone: there is nothing to run, and nothing else to tell.
-                self.invalid.lock().insert(alloc.id.clone());
+                self.invalid.lock().insert(alloc.id.to_string());
                 continue;
             }
             if let Err(error) = self.add(alloc).await {
-                tracing::error!(target: "client", alloc_id = alloc.id, %error, "error adding alloc");
+                tracing::error!(target: "client", alloc_id = alloc.id.as_str(), %error, "error adding alloc");
                 self.refuse(alloc, &error);
             }
         }
@@ -181,7 +181,7 @@ impl Agent {
         let runner = AllocRunner::new(self.shared.clone(), alloc.clone(), None)?;
         runner.persist().await;
         let previous = self.previous(alloc);
-        self.runners.lock().insert(alloc.id.clone(), runner.clone());
+        self.runners.lock().insert(alloc.id.to_string(), runner.clone());
         tokio::spawn(runner.run(previous));
         Ok(())
     }
@@ -196,14 +196,14 @@ impl Agent {
             let id = alloc.previous_allocation.clone();
             // Its tasks write until they have ended, not until the servers want them to end.
             let ended = if gc::migrates(alloc) { Allocation::client_terminal } else { Allocation::terminal };
-            Box::pin(async move { wait_remote(servers.as_ref(), &who, id, ended).await }) as _
+            Box::pin(async move { wait_remote(servers.as_ref(), &who, id.to_string(), ended).await }) as _
         });
         Previous { local, preempted, remote }
     }
 
     /// Reports an allocation that can't be run here.
     pub(super) fn refuse(&self, alloc: &Arc<Allocation>, error: &dyn fmt::Display) {
-        self.invalid.lock().insert(alloc.id.clone());
+        self.invalid.lock().insert(alloc.id.to_string());
         let now = Time::from_unix_nanos(clock::now());
         let mut states: SortedMap<TaskState> = alloc.task_states.iter().collect();
         for task in alloc.group().into_iter().flat_map(|g| &g.tasks) {
@@ -215,14 +215,15 @@ impl Agent {
         let health = match &alloc.deployment_status {
             Some(d) if d.healthy.is_some() => d.clone(),
             other => {
-                AllocDeploymentStatus { healthy: Some(false), timestamp: now, ..other.clone().unwrap_or_default() }
+                let known = other.as_deref().cloned().unwrap_or_default();
+                Box::new(AllocDeploymentStatus { healthy: Some(false), timestamp: now, ..known })
             }
         };
         self.queue.lock().push(Allocation {
             id: alloc.id.clone(),
             node_id: alloc.node_id.clone(),
             client_status: ClientStatus::Failed,
-            client_description: format!("Unable to add allocation due to error: {error}"),
+            client_description: format!("Unable to add allocation due to error: {error}").into(),
             task_states: states.into(),
             deployment_status: Some(health),
             ..Allocation::default()

@@ -220,7 +220,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use encamp_model::{DesiredStatus, Job, TaskGroup};
+    use encamp_model::{DesiredStatus, Job, TaskGroup, Text};
 
     #[test]
     fn the_oldest_mark_goes_first() {
@@ -321,11 +321,11 @@ mod tests {
         assert!(!held(&stopped(false), ClientStatus::Complete, false, 1));
         assert!(!held(&stopped(true), ClientStatus::Complete, true, 1), "it was read");
         assert!(!held(&stopped(true), ClientStatus::Complete, false, HOLD + 1), "nobody reads it");
-        assert_eq!(awaited_disk(&Allocation { previous_allocation: String::new(), ..waiting.clone() }, false), None);
+        assert_eq!(awaited_disk(&Allocation { previous_allocation: Text::default(), ..waiting.clone() }, false), None);
         assert!(is_replaced_later(&waiting) && !is_replaced_later(&alloc(false)));
         let replaced = Allocation { next_allocation: "new".into(), ..waiting.clone() };
         let stopped = Allocation { desired_status: DesiredStatus::Stop, ..waiting.clone() };
-        let finished = Allocation { followup_eval_id: String::new(), ..waiting };
+        let finished = Allocation { followup_eval_id: Text::default(), ..waiting };
         assert!([replaced, stopped, finished].iter().all(|a| !is_replaced_later(a)));
     }
 }

@@ -15,12 +15,12 @@ pub(crate) struct ReportQueue {
 impl ReportQueue {
     /// Queues the newest version of an allocation; only the fields that clients own are considered.
     pub(crate) fn push(&mut self, alloc: Allocation) {
-        self.queued.insert(alloc.id.clone(), alloc);
+        self.queued.insert(alloc.id.to_string(), alloc);
     }
 
     /// Records a report that the servers are known to have, from the state of an earlier run.
     pub(crate) fn acknowledge(&mut self, alloc: Allocation) {
-        self.acknowledged.insert(alloc.id.clone(), alloc);
+        self.acknowledged.insert(alloc.id.to_string(), alloc);
     }
 
     /// Forgets an allocation that is gone.
@@ -46,14 +46,14 @@ impl ReportQueue {
     pub(crate) fn sent(&mut self, allocs: Vec<Allocation>) {
         self.ticks = 0;
         for alloc in allocs {
-            self.acknowledged.insert(alloc.id.clone(), alloc);
+            self.acknowledged.insert(alloc.id.to_string(), alloc);
         }
     }
 
     /// The servers did not take it: it is queued again unless something newer came meanwhile.
     pub(crate) fn failed(&mut self, allocs: Vec<Allocation>) {
         for alloc in allocs {
-            self.queued.entry(alloc.id.clone()).or_insert(alloc);
+            self.queued.entry(alloc.id.to_string()).or_insert(alloc);
         }
     }
 }

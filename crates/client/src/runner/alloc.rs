@@ -20,6 +20,7 @@ use crate::services::run_checks::Checks;
 use crate::store::{AllocRecord, RemovalRecord, TaskRecord};
 use encamp_model::{
     AllocDeploymentStatus, AllocNetworkStatus, Allocation, ClientStatus, SortedMap, Task, TaskGroup, TaskState, Time,
+    UniqueText,
 };
 
 /// Text of an allocation that ran longer than it may.
@@ -74,7 +75,7 @@ pub struct AllocRunner {
 /// The changes.
 pub(super) struct Inner {
     pub coordinator: Coordinator,
-    pub deployment_status: Option<AllocDeploymentStatus>,
+    pub deployment_status: Option<Box<AllocDeploymentStatus>>,
     pub exceeded: bool,
     pub cause: Option<KillCause>,
     pub health: Option<HealthTracker>,
@@ -89,7 +90,7 @@ impl AllocRunner {
         alloc: Arc<Allocation>,
         record: Option<AllocRecord>,
     ) -> Result<Arc<AllocRunner>, InvalidAlloc> {
-        let group = alloc.group().ok_or_else(|| InvalidAlloc::NoGroup(alloc.task_group.clone()))?;
+        let group = alloc.group().ok_or_else(|| InvalidAlloc::NoGroup(alloc.task_group.to_string()))?;
         check_names(&alloc, group)?;
         let restored = record.is_some();
         let mut record = record.unwrap_or_default();
@@ -101,7 +102,7 @@ impl AllocRunner {
             };
             let tasks: Vec<_> = group.tasks.iter().map(make).collect();
             AllocRunner {
-                id: alloc.id.clone(),
+                id: alloc.id.to_string(),
                 dirs: AllocDir::new(&shared.alloc_dir, &alloc.id),
                 inner: Mutex::new(Inner {
                     coordinator: Coordinator::new(&group.tasks, restored),
@@ -219,12 +220,12 @@ impl AllocRunner {
             states.values_mut().filter(|t| t.finished_at.is_zero()).for_each(|t| t.finished_at = now);
             let undecided = deployment_status.as_ref().is_none_or(|d| d.healthy.is_none());
             if status == ClientStatus::Failed && !alloc.deployment_id.is_empty() && undecided {
-                let old = deployment_status.unwrap_or_default();
-                deployment_status = Some(AllocDeploymentStatus { healthy: Some(false), timestamp: now, ..old });
+                let status = deployment_status.get_or_insert_default();
+                (status.healthy, status.timestamp) = (Some(false), now);
             }
         }
         Allocation {
-            id: self.id.clone(),
+            id: UniqueText::from(&self.id),
             node_id: alloc.node_id.clone(),
             client_status: status,
             client_description: description.into(),

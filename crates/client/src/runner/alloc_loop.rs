@@ -16,7 +16,7 @@ use crate::events;
 use crate::policy::health::{HealthRules, HealthTracker, Verdict};
 use crate::policy::lifecycle::Stage;
 use crate::policy::status;
-use encamp_model::{AllocDeploymentStatus, Allocation, ClientStatus, TaskEventType, TaskStatus, Time, duration};
+use encamp_model::{Allocation, ClientStatus, TaskEventType, TaskStatus, Time, duration};
 
 /// The allocations that must end before an allocation starts.
 #[derive(Default)]
@@ -231,9 +231,8 @@ impl AllocRunner {
             Verdict::Unhealthy(reasons) => (false, reasons),
         };
         inner.health = None;
-        let old = inner.deployment_status.take().unwrap_or_default();
-        let timestamp = Time::from_unix_nanos(clock::now());
-        inner.deployment_status = Some(AllocDeploymentStatus { healthy: Some(healthy), timestamp, ..old });
+        let status = inner.deployment_status.get_or_insert_default();
+        (status.healthy, status.timestamp) = (Some(healthy), Time::from_unix_nanos(clock::now()));
         drop(inner);
         for (name, reason) in reasons {
             if let Some(task) = self.task(&name) {

@@ -118,11 +118,11 @@ impl TaskRunner {
         let of_job = |f: fn(&Job) -> &String| job.as_ref().map(|j| f(j).clone()).unwrap_or_default();
         Names {
             alloc_id: owner.id.clone(),
-            job_id: alloc.job_id.clone(),
+            job_id: alloc.job_id.to_string(),
             job_name: of_job(|j| &j.name),
             parent_job_id: of_job(|j| &j.parent_id),
-            group: alloc.task_group.clone(),
-            namespace: alloc.namespace.clone(),
+            group: alloc.task_group.to_string(),
+            namespace: alloc.namespace.to_string(),
             node_name: self.shared.node.read().name.clone(),
         }
     }

@@ -95,7 +95,7 @@ impl TaskRunner {
                 let alloc = self.owner.upgrade().map(|o| o.alloc())?;
                 let system = alloc.job.as_ref().is_some_and(|j| j.r#type == JobType::System);
                 if running && !alloc.terminal() && !system {
-                    tracing::warn!(target: "client.alloc_runner.task_runner", alloc_id = alloc.id, task = self.name, %error, "task not found again");
+                    tracing::warn!(target: "client.alloc_runner.task_runner", alloc_id = alloc.id.as_str(), task = self.name, %error, "task not found again");
                     let text = "failed to restore task; will not run until server is contacted";
                     self.change(events::message(TaskEventType::FailedRestoringTask, text), Some(TaskStatus::Pending));
                     let mut contacted = self.shared.contacted.subscribe();

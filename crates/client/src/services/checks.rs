@@ -129,7 +129,7 @@ fn of_check(check: &ServiceCheck, service: &Service, place: &Place) -> Result<Ch
         status: CheckOutcome::Pending,
         output: "nomad: waiting to run".into(),
         timestamp: clock::now() / 1_000_000_000,
-        group: place.alloc.name.clone(),
+        group: place.alloc.name.to_string(),
         task: task.into(),
         service: env.replace(&service.name),
         check: env.replace(&check.name),

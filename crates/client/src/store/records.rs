@@ -54,7 +54,7 @@ pub struct AllocRecord {
     /// By task.
     pub tasks: BTreeMap<String, TaskRecord>,
     /// Its health.
-    pub deployment_status: Option<AllocDeploymentStatus>,
+    pub deployment_status: Option<Box<AllocDeploymentStatus>>,
     /// It ran longer than it may.
     pub exceeded: bool,
     /// Tokens of its tasks. Secrets.

@@ -31,7 +31,7 @@ pub(crate) async fn list(request: Request) -> Outcome {
             pager.page(Order::Indexed, rows, token, matches, |_| true)?
         } else {
             let rows = store.allocs_from(&prefix).take_while(|a| a.alloc.id.starts_with(&prefix));
-            pager.page(Order::Text, rows.filter(wanted).cloned(), |a| a.alloc.id.clone(), matches, |_| true)?
+            pager.page(Order::Text, rows.filter(wanted).cloned(), |a| a.alloc.id.to_string(), matches, |_| true)?
         };
         Ok((store.index_of(Table::Allocs), page))
     };
@@ -68,7 +68,7 @@ pub(crate) async fn stop(request: Request, id: String) -> Outcome {
     let id = ids::full("alloc", &id)?;
     let (no_shutdown_delay, reschedule) = (request.flag("no_shutdown_delay")?, request.flag("reschedule")?);
     let server = request.server()?;
-    if let Some(namespace) = server.snapshot().state().alloc(&id).map(|a| a.alloc.namespace.clone()) {
+    if let Some(namespace) = server.snapshot().state().alloc(&id).map(|a| a.alloc.namespace.to_string()) {
         request.authorize_in(&namespace)?;
     }
     let done = endpoint::stop(server, &id, no_shutdown_delay, reschedule).await?;

@@ -45,7 +45,7 @@ pub(crate) fn of_alloc(request: &Request, id: &str) -> Result<Arc<dyn LocalClien
     let local = request.app().client();
     let own = local.and_then(|c| c.alloc_namespace(id));
     // The servers may have forgotten an allocation that the node still has.
-    match stored.as_ref().map(|a| &a.namespace).or(own.as_ref()) {
+    match stored.as_ref().map(|a| a.namespace.as_str()).or(own.as_deref()) {
         Some(namespace) => drop(request.authorize_in(namespace)?),
         // A caller that may not see any allocation must not learn that this one does not exist.
         None => drop(request.authorize_in("*")?),

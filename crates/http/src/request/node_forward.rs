@@ -104,7 +104,7 @@ fn of_alloc(request: &Request, id: &str) -> Result<Option<Elsewhere>, Error> {
     if !request.opens_session() {
         request.authorize_in(&alloc.namespace)?;
     }
-    Ok(Some(Elsewhere::Node(alloc.node_id.clone())))
+    Ok(Some(Elsewhere::Node(alloc.node_id.to_string())))
 }
 
 /// Forwards a request to another agent.

@@ -96,7 +96,7 @@ async fn fill(s: &TestServer, root: &str) {
 
 /// The callers with identities: a task, a node, a node that is introduced.
 async fn identities(s: &TestServer, root: &str) -> Vec<Kind> {
-    let alloc = s.server.snapshot().state().allocs().next().expect("an allocation").alloc.id.clone();
+    let alloc = s.server.snapshot().state().allocs().next().expect("an allocation").alloc.id.to_string();
     let wanted = IdentityRequest { alloc_id: alloc, task: "t".into(), identity: "default".into() };
     let signed = identity::sign(&s.server, NODE, &SECRET.into(), vec![wanted]).await.expect("signed");
     let own = Workload { namespace: "default".into(), job: JOB.into(), group: "g".into(), task: "t".into() };
@@ -125,7 +125,7 @@ fn methods(route: &Route) -> Vec<Method> {
 fn path(s: &TestServer, route: &Route, existing: bool) -> String {
     let snapshot = s.server.snapshot();
     let eval = snapshot.evals_by_create().next().map(|e| e.id.clone()).unwrap_or_default();
-    let alloc = snapshot.state().allocs().next().map(|a| a.alloc.id.clone()).unwrap_or_default();
+    let alloc = snapshot.state().allocs().next().map(|a| a.alloc.id.to_string()).unwrap_or_default();
     let id = match route.path.prefix() {
         _ if !existing => NOTHING,
         "/v1/job/" => JOB,
@@ -318,7 +318,7 @@ async fn the_token_of_the_leader_is_good_for_usage_alone() {
     }
     answered.dedup();
     assert_eq!(answered, ["/v1/client/allocation/{id}/stats", "/v1/acl/access"]);
-    let alloc = s.server.snapshot().state().allocs().next().expect("an allocation").alloc.id.clone();
+    let alloc = s.server.snapshot().state().allocs().next().expect("an allocation").alloc.id.to_string();
     let stats = format!("/v1/client/allocation/{alloc}/stats");
     assert_eq!(status(&s, other.expose(), &Method::GET, &stats, &Value::Null).await, 403, "another namespace");
     let permissions = done(&s, own.expose(), "GET", "/v1/acl/access", Value::Null).await;

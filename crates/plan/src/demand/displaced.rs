@@ -52,8 +52,8 @@ fn lost_of<'a>(state: &Snapshot, nodes: impl IntoIterator<Item = &'a NodeEntry>)
     let mut lost = LostOf::new();
     for e in nodes.into_iter().flat_map(|n| n.allocs.iter()).filter(|e| !e.phase.client_terminal()) {
         let a = &e.alloc;
-        let groups = lost.entry((a.namespace.clone(), a.job_id.clone())).or_default();
-        let group = groups.entry(a.task_group.clone()).or_default();
+        let groups = lost.entry((a.namespace.to_string(), a.job_id.to_string())).or_default();
+        let group = groups.entry(a.task_group.to_string()).or_default();
         let current = state.job(&a.namespace, &a.job_id);
         group.lost += 1;
         group.stable += i64::from(current.is_some_and(|job| stable(state, job, a)));

@@ -52,5 +52,5 @@ fn amounts(usage: &AllocUsage) -> [i64; 3] {
 
 /// Whether an allocation holds nothing but amounts.
 fn is_plain(usage: &AllocUsage) -> bool {
-    usage.cores.is_empty() && usage.ports.is_empty() && usage.mbits.is_empty() && usage.devices.is_empty()
+    usage.cores().is_empty() && usage.ports.is_empty() && usage.mbits().is_empty() && usage.devices().is_empty()
 }

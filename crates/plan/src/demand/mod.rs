@@ -259,7 +259,7 @@ impl Demands {
     fn stirred(&self, state: &Snapshot, lost: &[&Arc<NodeEntry>]) -> BTreeSet<JobKey> {
         let mut of_job: BTreeMap<JobKey, OnNodes> = BTreeMap::new();
         for (n, e) in lost.iter().enumerate().flat_map(|(n, node)| node.allocs.iter().map(move |e| (n, e))) {
-            let key = (e.alloc.namespace.clone(), e.alloc.job_id.clone());
+            let key = (e.alloc.namespace.to_string(), e.alloc.job_id.to_string());
             of_job.entry(key).or_default().entry(n).or_default().push(&e.alloc);
         }
         let quiet_per_node = self.per_node.iter().filter_map(|key| Some((key, self.quiet.get(key)?)));
@@ -628,7 +628,7 @@ fn may_only_place(state: &State, job: &Job) -> bool {
 
 /// Whether a plan changes nothing that is on a node that takes allocations.
 fn only_places(state: &State, plan: &Plan) -> bool {
-    let takes = |id: &String| state.node(id).is_some_and(|n| n.node.ready());
+    let takes = |id: &str| state.node(id).is_some_and(|n| n.node.ready());
     let stops = plan.node_update.iter().any(|(node, list)| !list.is_empty() && takes(node));
     let evicts = plan.node_preemptions.values().any(|list| !list.is_empty());
     let changes = |a: &Arc<Allocation>| state.alloc(&a.id).is_some_and(|e| takes(&e.alloc.node_id));

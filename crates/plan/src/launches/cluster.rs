@@ -223,7 +223,7 @@ impl Cluster {
             if a.desired_status == DesiredStatus::Evict {
                 step.preempted += 1;
             } else if !a.terminal() {
-                step.placed.entry((a.namespace.clone(), a.job_id.clone())).or_default().push(a.clone());
+                step.placed.entry((a.namespace.to_string(), a.job_id.to_string())).or_default().push(a.clone());
             }
         }
         step

@@ -143,7 +143,7 @@ impl Arranger<'_> {
     fn blamed(&self, course: &Course, name: Option<&AllocRef>) -> Hop {
         let of = |hop: &&Hop| {
             let a = &self.board.items[hop.item].entry.alloc;
-            name.is_some_and(|n| (&n.namespace, &n.job_id, &n.name) == (&a.namespace, &a.job_id, &a.name))
+            name.is_some_and(|n| (&*n.namespace, &*n.job_id, &*n.name) == (&*a.namespace, &*a.job_id, &*a.name))
         };
         course.hops.iter().find(of).or(course.hops.first()).copied().unwrap_or(Hop { item: 0, to: 0 })
     }

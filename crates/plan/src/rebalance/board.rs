@@ -218,12 +218,12 @@ impl Board {
     pub(super) fn named(&self, item: usize) -> AllocRef {
         let a = &self.items[item].entry.alloc;
         AllocRef {
-            namespace: a.namespace.clone(),
-            job_id: a.job_id.clone(),
-            task_group: a.task_group.clone(),
-            name: a.name.clone(),
+            namespace: a.namespace.to_string(),
+            job_id: a.job_id.to_string(),
+            task_group: a.task_group.to_string(),
+            name: a.name.to_string(),
             node: self.spots[self.at[item]].named(),
-            id: (self.moved[item] == 0).then(|| a.id.clone()),
+            id: (self.moved[item] == 0).then(|| a.id.to_string()),
         }
     }
 

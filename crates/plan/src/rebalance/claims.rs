@@ -18,7 +18,7 @@ impl Board {
             self.spots.iter().enumerate().map(|(n, s)| (s.node.node.id.as_str(), n)).collect();
         let claim = |e: &Arc<AllocEntry>| {
             let spot = *places.get(e.alloc.node_id.as_str())?;
-            let key = (spot, e.alloc.namespace.clone(), e.alloc.name.clone());
+            let key = (spot, e.alloc.namespace.to_string(), e.alloc.name.to_string());
             Some((key, [e.usage.cpu, e.usage.memory, e.usage.disk]))
         };
         let claims: Vec<_> = placed.iter().filter_map(claim).collect();

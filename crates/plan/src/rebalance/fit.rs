@@ -88,7 +88,7 @@ impl Room {
             board.spots.iter().enumerate().map(|(n, s)| (s.node.node.id.clone(), n)).collect();
         let mut placed: BTreeMap<String, i64> = BTreeMap::new();
         for a in run.plan.node_allocation.values().flatten().filter(|a| state.alloc(&a.id).is_none()) {
-            *placed.entry(a.task_group.clone()).or_default() += 1;
+            *placed.entry(a.task_group.to_string()).or_default() += 1;
         }
         for (node, stopped) in &run.plan.node_update {
             let usages = stopped.iter().filter_map(|a| state.alloc(&a.id)).filter(|e| !e.phase.client_terminal());

@@ -151,7 +151,7 @@ impl Run {
         });
         let healthy: Vec<Arc<Allocation>> = healthy.collect();
         let jobs: BTreeSet<(String, String)> =
-            healthy.iter().map(|a| (a.namespace.clone(), a.job_id.clone())).collect();
+            healthy.iter().map(|a| (a.namespace.to_string(), a.job_id.to_string())).collect();
         state.upsert_allocs(healthy);
         for (namespace, job) in jobs {
             let latest = state.latest_deployment(&namespace, &job);
@@ -179,7 +179,7 @@ impl Run {
             let name = state.node(&new.alloc.node_id).map(|n| n.node.name.clone()).unwrap_or_default();
             let only_there = promised.get(&wanted).copied().unwrap_or(false);
             moves.push(Move {
-                to: NodeRef { id: new.alloc.node_id.clone(), name },
+                to: NodeRef { id: new.alloc.node_id.to_string(), name },
                 job_type: old.alloc.job.as_ref().map(|j| j.r#type.clone()).unwrap_or_default(),
                 allocation: wanted,
                 only_there,
@@ -187,7 +187,7 @@ impl Run {
         }
         let others = || self.touched.iter().filter(|id| !own.contains(id));
         let live = |state: &State, id: &Id| state.alloc_at(id).is_some_and(|e| !e.alloc.terminal());
-        let name = |id: &Id| state.alloc_at(id).map(|e| e.alloc.name.clone());
+        let name = |id: &Id| state.alloc_at(id).map(|e| e.alloc.name.to_string());
         // What does not go on where it is whatever happens is no matter of the step, unless it is preempted.
         let effect = |id: &&Id| {
             let (Some(old), Some(new)) = (before.alloc_at(id), state.alloc_at(id)) else { return true };
@@ -209,8 +209,8 @@ pub(super) fn find(state: &State, wanted: &AllocRef) -> Option<Arc<AllocEntry>> 
     let runs = |e: &&Arc<AllocEntry>| {
         let a = &e.alloc;
         !a.terminal()
-            && (&a.namespace, &a.job_id, &a.task_group) == (&wanted.namespace, &wanted.job_id, &wanted.task_group)
-            && (&a.name, &a.node_id) == (&wanted.name, &wanted.node.id)
+            && (&*a.namespace, &*a.job_id, &*a.task_group) == (&*wanted.namespace, &*wanted.job_id, &*wanted.task_group)
+            && (&*a.name, &*a.node_id) == (&*wanted.name, &*wanted.node.id)
             && !a.desired_transition.should_migrate()
     };
     let by_id = wanted.id.as_deref().and_then(|id| state.alloc(id)).filter(runs);

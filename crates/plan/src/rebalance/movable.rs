@@ -112,15 +112,15 @@ impl<'a> Movable<'a> {
     }
 
     fn known_group(&mut self, a: &Allocation) -> Result<usize, Stays> {
-        let key = (a.namespace.clone(), a.job_id.clone());
-        if let Some(known) = self.known.get(&key).and_then(|groups| groups.get(&a.task_group)) {
+        let key = (a.namespace.to_string(), a.job_id.to_string());
+        if let Some(known) = self.known.get(&key).and_then(|groups| groups.get(&*a.task_group)) {
             return *known;
         }
         let found = self.examine(a).map(|group| {
             self.groups.push(group);
             self.groups.len() - 1
         });
-        self.known.entry(key).or_default().insert(a.task_group.clone(), found);
+        self.known.entry(key).or_default().insert(a.task_group.to_string(), found);
         found
     }
 

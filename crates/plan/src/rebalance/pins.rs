@@ -86,7 +86,7 @@ impl Pinning<'_> {
     ) -> Vec<(f64, usize)> {
         let snapshot = self.state.snapshot();
         let mut plan = Plan::default();
-        plan.node_update.insert(entry.alloc.node_id.clone(), vec![entry.alloc.clone()]);
+        plan.node_update.insert(entry.alloc.node_id.to_string(), vec![entry.alloc.clone()]);
         let eval = Evaluation::default();
         let question = Question { state: &snapshot, eval: &eval, job, plan: &plan, now: self.now };
         let places: BTreeMap<&str, usize> =

@@ -57,7 +57,7 @@ pub(super) fn endings(state: &State, now: i64) -> Vec<Ending> {
             let job = e.alloc.job.as_ref().filter(|j| matches!(j.r#type, JobType::Batch | JobType::Sysbatch))?;
             let longest = job.task_groups.iter().find(|g| g.name == e.alloc.task_group)?.max_run_duration?;
             let at = e.alloc.create_time.saturating_add(longest).max(now);
-            (longest > 0).then(|| Ending { at, id: e.alloc.id.clone(), job: e.alloc.job_id.clone() })
+            (longest > 0).then(|| Ending { at, id: e.alloc.id.to_string(), job: e.alloc.job_id.to_string() })
         })
         .collect();
     all.sort_by(|a, b| (a.at, &a.id).cmp(&(b.at, &b.id)));

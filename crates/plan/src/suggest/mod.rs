@@ -110,7 +110,7 @@ fn verified(question: &Question<'_>, edits: Vec<Edit>, evicted_later: usize) -> 
 /// Plans hold little of what they evict; the state has the rest.
 fn evicted(trial: &Trial, id: &str) -> Evicted {
     let stored = trial.run.state.alloc(id);
-    let text = |of: fn(&encamp_model::Allocation) -> &String| stored.map(|e| of(&e.alloc).clone()).unwrap_or_default();
+    let text = |of: fn(&encamp_model::Allocation) -> &str| stored.map(|e| of(&e.alloc).to_string()).unwrap_or_default();
     let node = stored.and_then(|e| trial.run.state.node(&e.alloc.node_id));
     Evicted {
         alloc_id: id.to_string(),

@@ -353,7 +353,7 @@ impl Cascade {
         let Some(job) = before.job(namespace, id) else { return false };
         for a in plan.node_update.values().flatten() {
             let ran = before.alloc(&a.id).is_some_and(|e| stable(before, job, &e.alloc));
-            if a.client_status != ClientStatus::Lost || !self.down.contains(&a.node_id) || !ran {
+            if a.client_status != ClientStatus::Lost || !self.down.contains(&*a.node_id) || !ran {
                 return false;
             }
             *missing.entry(&a.task_group).or_default() += 1;
@@ -433,7 +433,7 @@ impl Cascade {
             self.to_repeat.insert(key.clone());
         }
         let victims: BTreeSet<JobKey> =
-            plan.node_preemptions.values().flatten().map(|a| (a.namespace.clone(), a.job_id.clone())).collect();
+            plan.node_preemptions.values().flatten().map(|a| (a.namespace.to_string(), a.job_id.to_string())).collect();
         for victim in victims {
             self.stir(&victim);
             if let Some(futile) = &mut self.futile {
@@ -517,7 +517,7 @@ fn lost(before: &State, down: &BTreeSet<String>) -> BTreeMap<JobKey, BTreeMap<St
     let mut lost: BTreeMap<JobKey, BTreeMap<String, Vec<Id>>> = BTreeMap::new();
     for node in down.iter().filter_map(|id| before.node(id)) {
         for a in node.allocs.iter().map(|e| &e.alloc).filter(|a| !a.terminal()) {
-            let of_job = lost.entry((a.namespace.clone(), a.job_id.clone())).or_default();
+            let of_job = lost.entry((a.namespace.to_string(), a.job_id.to_string())).or_default();
             of_job.entry(node.node.id.clone()).or_default().push(Id::new(&a.id));
         }
     }

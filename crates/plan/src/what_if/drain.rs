@@ -71,7 +71,7 @@ fn mark(state: &State, turn: &[&Arc<Allocation>]) -> (Vec<Arc<Allocation>>, Trig
             a.desired_transition.migrate_disable_placement = Some(true);
         }
         a.modify_index = state.index + 1;
-        let key: JobKey = (a.namespace.clone(), a.job_id.clone());
+        let key: JobKey = (a.namespace.to_string(), a.job_id.to_string());
         let job = a.job.as_ref();
         triggers.entry(key).or_insert_with(|| Trigger {
             reason: EvalTrigger::NodeDrain,

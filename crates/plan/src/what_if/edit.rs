@@ -235,7 +235,7 @@ impl Edited {
         let names: BTreeSet<&str> = old.task_groups.iter().map(|g| g.name.as_str()).collect();
         let Some(g) = job.task_groups.iter_mut().find(|g| g.name == group) else {
             return Err(ChangeProblem::NoGroup {
-                job: old.id.clone(),
+                job: old.id.to_string(),
                 group: group.to_string(),
                 hint: find::instead(group, &names),
             });
@@ -308,7 +308,7 @@ impl Edited {
                 JobType::System | JobType::Sysbatch | JobType::Core | JobType::Unset | JobType::Other(_) => true,
             };
             if !over {
-                self.trigger((a.namespace.clone(), a.job_id.clone()), job);
+                self.trigger((a.namespace.to_string(), a.job_id.to_string()), job);
             }
         }
         for job in system.iter().filter(|j| targets(j, &entry.node)) {

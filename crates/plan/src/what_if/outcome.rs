@@ -173,7 +173,7 @@ pub(super) fn outcome(
     gone.sort_by(|a, b| order(a.old).cmp(&order(b.old)));
     let displaced = displaced(gone, &mut successors, cascade);
     let mut placed: Vec<Placed> =
-        successors.rest().map(|a| Placed { owner: owner(a), name: a.name.clone(), on: place_of(a) }).collect();
+        successors.rest().map(|a| Placed { owner: owner(a), name: a.name.to_string(), on: place_of(a) }).collect();
     placed.sort_by(|a, b| (&a.owner, &a.name, &a.on.node_name).cmp(&(&b.owner, &b.name, &b.on.node_name)));
     let (unplaced, evaluations) = (unplaced(cascade), cascade.evaluations);
     let (headroom, datacenters) = (Vec::new(), Vec::new());
@@ -212,8 +212,8 @@ fn gone_and_new<'a>(
             continue;
         }
         let cause = match () {
-            () if draining.contains(&old.node_id) => Cause::Drained,
-            () if down.contains(&old.node_id) => Cause::Lost,
+            () if draining.contains(&*old.node_id) => Cause::Drained,
+            () if down.contains(&*old.node_id) => Cause::Lost,
             () if new.client_status == ClientStatus::Lost => Cause::Lost,
             () if new.desired_status == DesiredStatus::Evict => Cause::Preempted,
             () if old.desired_transition.should_migrate() => Cause::Migrated,
@@ -237,7 +237,7 @@ fn displaced(gone: Vec<Gone>, successors: &mut Successors, cascade: &Cascade) ->
     let mut displaced = Vec::with_capacity(gone.len());
     for (Gone { old, new, cause }, direct) in gone.into_iter().zip(direct) {
         let place = direct.or_else(|| successors.namesake(old, cause));
-        let lacking = short.get_mut(&((old.namespace.clone(), old.job_id.clone()), old.task_group.clone()));
+        let lacking = short.get_mut(&((old.namespace.to_string(), old.job_id.to_string()), old.task_group.to_string()));
         let fate = match &place {
             Some(_) => Fate::Moved,
             None if !new.terminal() && *kind(old) != JobType::Sysbatch => Fate::Stays,
@@ -252,7 +252,7 @@ fn displaced(gone: Vec<Gone>, successors: &mut Successors, cascade: &Cascade) ->
         };
         let (owner, from) = (owner(old), place_of(old));
         let priority = old.job.as_ref().map_or(0, |j| j.priority);
-        displaced.push(Displaced { owner, name: old.name.clone(), priority, from, cause, fate, to: place });
+        displaced.push(Displaced { owner, name: old.name.to_string(), priority, from, cause, fate, to: place });
     }
     displaced
 }
@@ -290,10 +290,10 @@ fn kind(a: &Allocation) -> &JobType {
 
 fn owner(a: &Allocation) -> Owner {
     Owner {
-        namespace: a.namespace.clone(),
-        job_id: a.job_id.clone(),
+        namespace: a.namespace.to_string(),
+        job_id: a.job_id.to_string(),
         job_type: kind(a).clone(),
-        task_group: a.task_group.clone(),
+        task_group: a.task_group.to_string(),
     }
 }
 
@@ -303,7 +303,7 @@ fn order(a: &Allocation) -> (&str, &str, &JobType, &str, usize, &str) {
 }
 
 fn place_of(a: &Allocation) -> Place {
-    Place { alloc_id: a.id.clone(), node_id: a.node_id.clone(), node_name: a.node_name.clone() }
+    Place { alloc_id: a.id.to_string(), node_id: a.node_id.to_string(), node_name: a.node_name.to_string() }
 }
 
 /// The allocations that are new in the end, less those that were taken as somebody's successor.

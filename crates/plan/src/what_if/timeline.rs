@@ -56,7 +56,7 @@ impl Timeline {
     /// Removes a node with whatever is left on it. False: there is none.
     pub fn remove_node(&mut self, id: &str) -> bool {
         let Some(entry) = self.state.node(id).cloned() else { return false };
-        let left: Vec<String> = entry.allocs.iter().map(|a| a.alloc.id.clone()).collect();
+        let left: Vec<String> = entry.allocs.iter().map(|a| a.alloc.id.to_string()).collect();
         self.state.remove_allocs(left.iter().map(String::as_str));
         self.state.remove_node(id);
         self.state.index = self.state.index.saturating_add(1);
@@ -86,7 +86,7 @@ impl Timeline {
     /// stays: it keeps its place in its job.
     fn settle(&mut self, touched: &[Id]) {
         let entries = || touched.iter().filter_map(|id| self.state.alloc_at(id)).map(|e| &e.alloc);
-        let ended = entries().filter(|a| a.terminal() && !a.of_batch_job()).map(|a| a.id.clone());
+        let ended = entries().filter(|a| a.terminal() && !a.of_batch_job()).map(|a| a.id.to_string());
         let ended: Vec<String> = ended.collect();
         self.state.remove_allocs(ended.iter().map(String::as_str));
         let deployments: Vec<Arc<Deployment>> = self.state.deployments().filter(|d| d.active()).cloned().collect();
@@ -173,7 +173,7 @@ mod tests {
         let copy = t.state().node("n2").expect("the new node");
         assert_eq!(copy.node.attributes.get("unique.hostname").map(String::as_str), Some("worker-2"));
 
-        let mut ids: Vec<String> = t.state().allocs().map(|e| e.alloc.id.clone()).collect();
+        let mut ids: Vec<String> = t.state().allocs().map(|e| e.alloc.id.to_string()).collect();
         ids.dedup();
         assert_eq!(ids.len(), 5, "no ID was given twice");
         // Another what-if of the state makes other IDs.

@@ -154,13 +154,13 @@ impl Attempt {
             names.make_unique(&mut name);
         }
         let mut a = new_alloc(&g.eval, job, tg, &name, &option, metrics, g.ctx);
-        a.deployment_id = round.deployment.clone();
+        a.deployment_id = Text::from(&round.deployment);
         if let Some(previous) = &p.previous {
-            a.previous_allocation = previous.id.clone();
+            a.previous_allocation = Text::from(&previous.id);
             if p.reschedule {
                 let tracker = tracker_of_replacement(previous, g.ctx.now);
                 let note = noted(previous, &tracker.last_reschedule);
-                a.reschedule_tracker = Some(tracker);
+                a.reschedule_tracker = Some(Box::new(tracker));
                 // The record in the plan becomes the annotated allocation, without the fields of a stop
                 // (`docs/spec/reconciliation.md §6.6` Q1).
                 if !self.plan.replace_stop(note.clone()) {
@@ -169,14 +169,14 @@ impl Attempt {
             }
         }
         if p.canary && self.deployment.is_some() {
-            a.deployment_status = Some(AllocDeploymentStatus { canary: true, ..Default::default() });
+            a.deployment_status = Some(Box::new(AllocDeploymentStatus { canary: true, ..Default::default() }));
         }
         if !option.preempted.is_empty() {
             for v in &option.preempted {
                 self.plan.append_preempted(&v.alloc, &a.id);
                 self.annotations.preempted_allocs.push(v.alloc.stub());
             }
-            a.preempted_allocations = option.preempted.iter().map(|v| v.alloc.id.clone()).collect();
+            a.preempted_allocations = option.preempted.iter().map(|v| Text::from(&v.alloc.id)).collect();
             if let Some(d) = self.annotations.desired_tg_updates.get_mut(&*p.group) {
                 d.preemptions += option.preempted.len() as u64;
             }
@@ -249,7 +249,7 @@ fn preferred_node(g: &Generic, job: &Job, tg: &TaskGroup, p: &Placement) -> Opti
 }
 
 /// Nodes on which the allocation failed before.
-fn penalty_nodes(previous: Option<&Allocation>) -> Vec<String> {
+fn penalty_nodes(previous: Option<&Allocation>) -> Vec<Text> {
     let Some(a) = previous else { return Vec::new() };
     let failed = (a.client_status == ClientStatus::Failed).then(|| a.node_id.clone());
     let events = a.reschedule_tracker.iter().flat_map(|t| t.events.iter().flatten());

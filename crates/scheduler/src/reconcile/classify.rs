@@ -76,7 +76,7 @@ impl Reconciler<'_> {
     /// The class by the state of its node; `back`: the allocation may reconnect.
     #[inline]
     fn class_by_node(&self, a: &Allocation, back: bool) -> Class {
-        let node = self.input.tainted.get(&a.node_id);
+        let node = self.input.tainted.get(&*a.node_id);
         let status = node.and_then(|n| n.as_ref()).map(|n| &n.node.status);
         if status == Some(&NodeStatus::Disconnected) {
             return match a.client_status {
@@ -231,8 +231,8 @@ mod tests {
         let entry = |status| NodeEntry::new(Arc::new(Node { status, ..Node::default() }), 0);
         match on {
             On::NotTainted => None,
-            On::Tainted(status) => tainted.insert(a.node_id.clone(), Some(Arc::new(entry(status.clone())))),
-            On::Gone => tainted.insert(a.node_id.clone(), None),
+            On::Tainted(status) => tainted.insert(a.node_id.to_string(), Some(Arc::new(entry(status.clone())))),
+            On::Gone => tainted.insert(a.node_id.to_string(), None),
         };
         let check: &mut CheckUpdate = &mut |_, _| UpdateCheck::Ignore;
         let input = Input {
@@ -266,13 +266,13 @@ mod tests {
             desired_status: desired.clone(),
             client_status: client.clone(),
             job: Some(Arc::new(Job { task_groups: vec![group], ..Default::default() })),
-            alloc_states: if has("back") { vec![unknown] } else { Vec::new() },
+            alloc_states: if has("back") { [unknown].into() } else { ThinVec::new() },
             desired_transition: DesiredTransition {
                 migrate: Some(has("migrate")),
                 migrate_disable_placement: Some(has("no-placement")),
                 ..Default::default()
             },
-            deployment_status: Some(AllocDeploymentStatus { canary: has("canary"), ..Default::default() }),
+            deployment_status: Some(Box::new(AllocDeploymentStatus { canary: has("canary"), ..Default::default() })),
             ..Default::default()
         }
     }

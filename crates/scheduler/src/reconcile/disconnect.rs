@@ -72,7 +72,7 @@ impl Group<'_, '_> {
         let mut chain = BTreeSet::new();
         let mut next = &self.allocs[i].next_allocation;
         while !next.is_empty() {
-            let Ok(k) = self.allocs.binary_search_by(|a| a.id.cmp(next)) else { break };
+            let Ok(k) = self.allocs.binary_search_by(|a| a.id.as_str().cmp(next)) else { break };
             // A broken chain may run in a circle.
             if k == i || !all.contains(k) || !chain.insert(k) {
                 break;
@@ -141,7 +141,7 @@ impl Group<'_, '_> {
         };
         for (i, eval) in self.follow_up(kind, due) {
             let mut update = to_unknown(&self.allocs[i], now);
-            update.followup_eval_id = eval;
+            update.followup_eval_id = eval.into();
             self.disconnected.insert(i, update);
         }
         self.d.disconnect = self.disconnected.len() as u64;
@@ -188,12 +188,12 @@ impl Group<'_, '_> {
         evals.sort_unstable_by_key(|(i, _)| *i);
         for (i, eval) in evals {
             if let Some(update) = self.disconnected.get_mut(&i) {
-                update.followup_eval_id = eval;
+                update.followup_eval_id = eval.into();
             } else if self.migrate.contains(i) {
                 self.follow_up_of.insert(i, eval);
             } else {
                 let mut update = (*self.allocs[i]).clone();
-                update.followup_eval_id = eval;
+                update.followup_eval_id = eval.into();
                 self.r.out.attribute_updates.push(update);
             }
         }

@@ -206,7 +206,7 @@ impl Group<'_, '_> {
             if ids.is_empty() {
                 return Set::default();
             }
-            all.iter().filter(|i| ids.contains(&group.allocs[*i].id)).collect()
+            all.iter().filter(|i| ids.contains(&*group.allocs[*i].id)).collect()
         };
         let unneeded = ids(self, all, &unneeded);
         for i in unneeded.iter() {

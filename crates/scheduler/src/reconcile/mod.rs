@@ -172,10 +172,10 @@ impl<'a> Reconciler<'a> {
     fn run(&mut self) {
         let mut groups: BTreeMap<String, Vec<Arc<Allocation>>> = BTreeMap::new();
         for a in std::mem::take(&mut self.input.allocs) {
-            match groups.get_mut(&a.task_group) {
+            match groups.get_mut(&*a.task_group) {
                 Some(list) => list.push(a),
                 None => {
-                    groups.insert(a.task_group.clone(), vec![a]);
+                    groups.insert(a.task_group.to_string(), vec![a]);
                 }
             }
         }

@@ -66,7 +66,7 @@ impl Group<'_, '_> {
     fn replacement(&self, previous: Arc<Allocation>, reschedule: bool, canarying: bool) -> Placement {
         let canary = previous.is_canary();
         Placement {
-            name: previous.name.clone(),
+            name: previous.name.to_string(),
             group: self.name.clone(),
             reschedule,
             canary,
@@ -103,7 +103,7 @@ impl Group<'_, '_> {
         let current = self.r.current.as_ref().map(|d| d.id.clone());
         // Reschedules head the list of candidates in the order of `now`.
         for (p, i) in candidates.into_iter().zip(now.iter()).filter(|(p, _)| p.reschedule) {
-            if self.r.failed && current.as_ref() == Some(&self.allocs[i].deployment_id) {
+            if self.r.failed && current.as_deref() == Some(&*self.allocs[i].deployment_id) {
                 continue;
             }
             self.place.push(p);
@@ -125,7 +125,7 @@ impl Group<'_, '_> {
         for i in self.by_name_index(destructive).into_iter().take(chosen) {
             let previous = self.allocs[i].clone();
             self.r.out.destructive.push(Placement {
-                name: previous.name.clone(),
+                name: previous.name.to_string(),
                 group: self.name.clone(),
                 reschedule: false,
                 canary: false,

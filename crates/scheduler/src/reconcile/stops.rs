@@ -50,7 +50,7 @@ impl Group<'_, '_> {
             let indexes = self.migrate.iter().map(|i| self.allocs[i].index());
             let mut names = NameIndex::new(&self.job.id, &self.name, self.count, indexes);
             let highest = names.highest(remove - stopped.len());
-            for i in self.migrate.iter().filter(|i| highest.contains(&self.allocs[*i].name)) {
+            for i in self.migrate.iter().filter(|i| highest.contains(&*self.allocs[*i].name)) {
                 if stopped.len() == remove {
                     break;
                 }
@@ -64,7 +64,7 @@ impl Group<'_, '_> {
                 if stopped.len() == remove {
                     break;
                 }
-                if highest.contains(&self.allocs[i].name) {
+                if highest.contains(&*self.allocs[i].name) {
                     stopped.insert(i);
                 }
             }

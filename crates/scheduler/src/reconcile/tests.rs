@@ -54,9 +54,9 @@ fn next(old: &Job, change: impl FnOnce(&mut Job)) -> Job {
 /// The running allocation `web.g[i]`, ID `a<i>` on node `n<i>`.
 fn alloc(i: usize, job: &Job) -> Allocation {
     Allocation {
-        id: format!("a{i}"),
-        name: format!("web.g[{i}]"),
-        node_id: format!("n{i}"),
+        id: format!("a{i}").into(),
+        name: format!("web.g[{i}]").into(),
+        node_id: format!("n{i}").into(),
         job_id: "web".into(),
         task_group: "g".into(),
         job: Some(Arc::new(job.clone())),
@@ -220,8 +220,9 @@ fn e3_destructive_update_rolls() {
         let mut existing = allocs(5, &old);
         for i in [0, 1] {
             existing[i] = alloc(i, &new);
-            existing[i].deployment_id = rolling.id.clone();
-            existing[i].deployment_status = Some(AllocDeploymentStatus { healthy: health, ..Default::default() });
+            existing[i].deployment_id = Text::from(&rolling.id);
+            existing[i].deployment_status =
+                Some(Box::new(AllocDeploymentStatus { healthy: health, ..Default::default() }));
         }
         let r = Run { deployment: Some(rolling.clone()), ..Run::default() }.on(&new, existing);
         assert_eq!(desired(&r), DesiredUpdates { destructive_update: destroyed, ignore: 5 - destroyed, ..none() });
@@ -258,8 +259,9 @@ fn e4_canaries() {
     let waiting = DeploymentState { placed_canaries: vec!["c".into()], placed_allocs: 1, ..state };
     let d = deployment(&new, waiting.clone());
     let mut canary = alloc(0, &new);
-    (canary.id, canary.node_id, canary.deployment_id) = ("c".into(), "nc".into(), d.id.clone());
-    canary.deployment_status = Some(AllocDeploymentStatus { canary: true, healthy: Some(true), ..Default::default() });
+    (canary.id, canary.node_id, canary.deployment_id) = ("c".into(), "nc".into(), d.id.as_str().into());
+    canary.deployment_status =
+        Some(Box::new(AllocDeploymentStatus { canary: true, healthy: Some(true), ..Default::default() }));
     let with_canary = || allocs(4, &old).into_iter().chain([canary.clone()]).collect::<Vec<_>>();
     let under_way = Run { deployment: Some(d), ..Run::default() };
     let r = under_way.on(&new, with_canary());
@@ -506,7 +508,7 @@ fn e10_batch() {
     (replaced.desired_status, replaced.next_allocation) = (DesiredStatus::Stop, "b2".into());
     let mut again = failed(alloc(2, &j), NOW + MINUTE);
     again.id = "b2".into();
-    again.reschedule_tracker = Some(crate::reschedule::tracker_of_replacement(&existing[2], NOW));
+    again.reschedule_tracker = Some(Box::new(crate::reschedule::tracker_of_replacement(&existing[2], NOW)));
     existing[2] = replaced;
     existing.push(again);
     let r = Run { now: NOW + HOUR, ..Run::default() }.on(&j, existing.clone());

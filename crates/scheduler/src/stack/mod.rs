@@ -74,7 +74,7 @@ pub struct SelectOptions<'a> {
     /// A node to try before all others.
     pub preferred: Option<&'a Arc<NodeEntry>>,
     /// Nodes on which the allocation failed before.
-    pub penalty_nodes: &'a [String],
+    pub penalty_nodes: &'a [Text],
     /// May evict lower priority allocations. System stacks decide by the scheduler configuration instead.
     pub preempt: bool,
 }

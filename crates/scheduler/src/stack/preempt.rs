@@ -99,22 +99,22 @@ impl Room {
         let amounts = Amounts { cpu: node.info.cpu, memory: node.info.memory, disk: node.info.disk };
         let mut room = Room { amounts, cores: Vec::new() };
         asker.candidates(proposed).for_each(|a| room.amounts.sub(Amounts::of(&a.usage)));
-        if !ask.cores.is_empty() {
+        if !ask.cores().is_empty() {
             room.cores.clone_from(&node.info.usable_cores);
-            room.cores.retain(|c| !asker.candidates(proposed).any(|a| a.usage.cores.contains(c)));
+            room.cores.retain(|c| !asker.candidates(proposed).any(|a| a.usage.cores().contains(c)));
         }
         room
     }
 
     fn add(&mut self, u: &AllocUsage) {
         self.amounts.add(Amounts::of(u));
-        self.cores.extend_from_slice(&u.cores);
+        self.cores.extend_from_slice(u.cores());
     }
 
     /// The comparisons of the fit test; cores count only where there are any.
     fn covers(&self, ask: &AllocUsage) -> bool {
         self.amounts.covers(Amounts::of(ask))
-            && (self.cores.is_empty() || ask.cores.iter().all(|c| self.cores.contains(c)))
+            && (self.cores.is_empty() || ask.cores().iter().all(|c| self.cores.contains(c)))
     }
 }
 

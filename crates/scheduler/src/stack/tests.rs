@@ -61,9 +61,9 @@ fn running(id: &str, job: Job, resources: AllocatedTaskResources) -> Arc<Allocat
     let tasks = SortedMap::from([("t".to_string(), resources)]);
     Arc::new(Allocation {
         id: id.into(),
-        namespace: job.namespace.clone(),
+        namespace: Text::from(&job.namespace),
         node_id: "n1".into(),
-        job_id: job.id.clone(),
+        job_id: Text::from(&job.id),
         task_group: "g".into(),
         desired_status: DesiredStatus::Run,
         client_status: ClientStatus::Running,

@@ -211,7 +211,7 @@ impl Stack {
             if own > 0 {
                 mean.add(anti_affinity);
             }
-            let penalty = if search.options.penalty_nodes.contains(&entry.node.id) { -1.0 } else { 0.0 };
+            let penalty = if search.options.penalty_nodes.iter().any(|id| *id == entry.node.id) { -1.0 } else { 0.0 };
             if penalty != 0.0 {
                 mean.add(penalty);
             }

@@ -114,7 +114,7 @@ impl<'a, 'p> Placer<'a, 'p> {
         let Some(option) = selection.option else { return false };
         let mut updated = common::updated_in_place(alloc, self.eval, &option);
         updated.metrics = Some(selection.metrics.into());
-        updated.deployment_id = self.rollout.deployment_id().to_string();
+        updated.deployment_id = self.rollout.deployment_id().into();
         updated.deployment_status = None;
         self.plan.append_alloc(updated, None);
         true
@@ -159,7 +159,7 @@ impl<'a, 'p> Placer<'a, 'p> {
                 self.tally(e).limit -= 1;
             }
             if a.is_canary() {
-                self.rollout.group(&e.group.name).kept_canaries.push(a.id.clone());
+                self.rollout.group(&e.group.name).kept_canaries.push(a.id.to_string());
             }
         }
     }
@@ -218,16 +218,16 @@ impl<'a, 'p> Placer<'a, 'p> {
     /// Plans the new allocation.
     fn add(&mut self, entry: &Entry<'a>, option: RankedNode, metrics: AllocMetric, ctx: &mut Context) {
         let mut alloc = common::new_alloc(self.eval, self.job, entry.group, entry.name, &option, metrics, ctx);
-        alloc.deployment_id = self.rollout.active_deployment_id().to_string();
+        alloc.deployment_id = self.rollout.active_deployment_id().into();
         if let Some(previous) = &entry.alloc {
-            alloc.previous_allocation = previous.id.clone();
+            alloc.previous_allocation = Text::from(&previous.id);
         }
         if entry.canary && !self.rollout.deployment_id().is_empty() {
-            alloc.deployment_status = Some(AllocDeploymentStatus { canary: true, ..Default::default() });
+            alloc.deployment_status = Some(Box::new(AllocDeploymentStatus { canary: true, ..Default::default() }));
         }
         for victim in &option.preempted {
             self.plan.append_preempted(&victim.alloc, &alloc.id);
-            alloc.preempted_allocations.push(victim.alloc.id.clone());
+            alloc.preempted_allocations.push(Text::from(&victim.alloc.id));
             if self.eval.annotate_plan {
                 self.preempted.push(victim.alloc.stub());
                 self.tally(entry).victims += 1;

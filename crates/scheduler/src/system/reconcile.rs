@@ -193,7 +193,7 @@ impl<'a> Inputs<'a> {
             out.lost.push(alloc);
         } else if *status == ClientStatus::Unknown && alloc.desired_status == DesiredStatus::Run {
             out.ignore.push(entry(alloc.clone(), false));
-        } else if let Some(node) = self.tainted.get(&alloc.node_id) {
+        } else if let Some(node) = self.tainted.get(&*alloc.node_id) {
             match on_tainted_node(alloc, node.as_ref().map(|n| &n.node.status)) {
                 OnTainted::Disconnecting => out.disconnecting.push(alloc),
                 OnTainted::Lost => out.lost.push(alloc),
@@ -294,7 +294,7 @@ mod tests {
 
     fn alloc(node: &str, client_status: ClientStatus, job: &Job) -> Allocation {
         Allocation {
-            id: format!("a-{node}"),
+            id: format!("a-{node}").into(),
             job_id: "j".into(),
             name: "job.g[0]".into(),
             task_group: "g".into(),
@@ -337,7 +337,7 @@ mod tests {
             out.insert(k, list.iter().map(|e| e.node_id.to_string()).collect());
         }
         for (k, list) in stops {
-            out.insert(k, list.iter().map(|a| a.node_id.clone()).collect());
+            out.insert(k, list.iter().map(|a| a.node_id.to_string()).collect());
         }
         out.retain(|_, v: &mut Vec<String>| !v.is_empty());
         out

@@ -76,19 +76,19 @@ impl<'a> Rollout<'a> {
     /// Remembers which canaries the placements replace.
     pub(crate) fn note_replaced_canaries(&mut self, list: &[Entry]) {
         let canaries = list.iter().filter_map(|e| e.alloc.as_ref()).filter(|a| a.is_canary());
-        self.replaced.extend(canaries.map(|a| a.id.clone()));
+        self.replaced.extend(canaries.map(|a| a.id.to_string()));
     }
 
     /// Counts a planned allocation.
     pub(crate) fn placed(&mut self, entry: &Entry<'a>, alloc: &Allocation) {
-        if self.replaced.contains(&alloc.previous_allocation) {
+        if self.replaced.contains(&*alloc.previous_allocation) {
             self.replacements += 1;
         }
         if alloc.is_canary() {
             let planned = PlannedCanary {
-                id: alloc.id.clone(),
-                node_id: alloc.node_id.clone(),
-                previous: alloc.previous_allocation.clone(),
+                id: alloc.id.to_string(),
+                node_id: alloc.node_id.to_string(),
+                previous: alloc.previous_allocation.to_string(),
             };
             self.group(&entry.group.name).planned.push(planned);
         }
@@ -224,10 +224,10 @@ mod tests {
     /// A placed allocation on a node, with the entry it was placed for.
     fn place<'a>(rollout: &mut Rollout<'a>, group: &'a TaskGroup, node_id: &'a str, previous: &str, canary: bool) {
         let alloc = Allocation {
-            id: format!("new-{node_id}"),
+            id: format!("new-{node_id}").into(),
             node_id: node_id.into(),
             previous_allocation: previous.into(),
-            deployment_status: Some(AllocDeploymentStatus { canary, ..Default::default() }),
+            deployment_status: Some(Box::new(AllocDeploymentStatus { canary, ..Default::default() })),
             ..Default::default()
         };
         rollout.placed(&Entry { name: "j.g[0]", group, node_id, node: None, alloc: None, canary }, &alloc);
@@ -244,7 +244,7 @@ mod tests {
             let mut rollout = Rollout::new(Some(&job), Some(d.clone()), Vec::new());
             let counts = rollout.group("g");
             (counts.candidates, counts.destructive, counts.kept_canaries) = (7, 5, vec!["old".into()]);
-            let mark = Some(AllocDeploymentStatus { canary: failed_canary, ..Default::default() });
+            let mark = Some(Box::new(AllocDeploymentStatus { canary: failed_canary, ..Default::default() }));
             let failed = Arc::new(Allocation { id: "a0".into(), deployment_status: mark, ..Default::default() });
             let entry =
                 Entry { name: "j.g[0]", group: &group, node_id: "n0", node: None, alloc: Some(failed), canary: false };

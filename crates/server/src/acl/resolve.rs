@@ -118,7 +118,7 @@ impl Resolver {
         let workload = Workload {
             namespace: claims.nomad_namespace.clone(),
             job: claims.nomad_job_id.clone(),
-            group: alloc.task_group.clone(),
+            group: alloc.task_group.to_string(),
             task: claims.nomad_task.clone(),
         };
         let policies = policies_of_workload(store, &workload);

@@ -157,7 +157,7 @@ impl Node {
         }
         let Some(to) = users::find_leader(&self.cluster, &mut self.random) else { return };
         let (id, runs) =
-            (self.id.clone(), reports.iter().map(|a| (a.id.clone(), a.client_status.clone())).collect::<Vec<_>>());
+            (self.id.clone(), reports.iter().map(|a| (a.id.to_string(), a.client_status.clone())).collect::<Vec<_>>());
         let work = move |s: Server| -> BoxFuture<'static, Reply<u64>> {
             Box::pin(async move { node_rpc::update_allocs(&s, &id, &SECRET.into(), reports).await })
         };
@@ -182,7 +182,7 @@ impl Node {
         if a.client_terminal() {
             return None;
         }
-        let last = self.runs.get(&a.id).unwrap_or(&a.client_status).clone();
+        let last = self.runs.get(&*a.id).unwrap_or(&a.client_status).clone();
         let is = |r#type| a.job.as_ref().is_some_and(|j| j.r#type == r#type);
         // A failed allocation of a system job is only replaced with the next evaluation.
         let fails = !is(JobType::System) && !self.calm.now() && self.random.below(300) == 0;
@@ -201,10 +201,10 @@ impl Node {
         (status != a.client_status || status != last || health != a.health()).then(|| Allocation {
             task_states: [("t".to_string(), task_state(&status))].into(),
             client_status: status,
-            deployment_status: health.map(|h| AllocDeploymentStatus {
-                healthy: Some(h),
-                timestamp: Time::from_unix_nanos(ids::now()),
-                ..a.deployment_status.clone().unwrap_or_default()
+            deployment_status: health.map(|h| {
+                let mut status = a.deployment_status.clone().unwrap_or_default();
+                (status.healthy, status.timestamp) = (Some(h), Time::from_unix_nanos(ids::now()));
+                status
             }),
             job: None,
             modify_time: ids::now(),

@@ -40,7 +40,7 @@ pub async fn stop(
         ..Default::default()
     };
     let eval_id = eval.id.clone();
-    let transitions = BTreeMap::from([(alloc.id.clone(), transition)]);
+    let transitions = BTreeMap::from([(alloc.id.to_string(), transition)]);
     let (index, _) = server.commit(Operation::AllocTransition { transitions, evals: vec![eval] }).await?;
     Ok(AllocStopResponse { eval_id, index })
 }

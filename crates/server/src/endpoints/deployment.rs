@@ -128,7 +128,7 @@ pub async fn set_health(
     let t = target(&store, id, "can't set health of allocations for a terminal deployment")?;
     let now = ids::now();
     let failed = (!unhealthy.is_empty()).then(|| {
-        let group_of = |a: &String| store.state().alloc(a).map(|e| e.alloc.task_group.clone());
+        let group_of = |a: &String| store.state().alloc(a).map(|e| e.alloc.task_group.to_string());
         let reverts =
             |g: &String| t.deployment.task_groups.get(g).and_then(Option::as_ref).is_some_and(|s| s.auto_revert);
         let roll_back = unhealthy.iter().filter_map(group_of).any(|g| reverts(&g));

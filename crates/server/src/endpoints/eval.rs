@@ -196,7 +196,7 @@ mod tests {
                 client_status,
                 next_allocation: next.into(),
                 job: Some(Arc::new(job(policy))),
-                reschedule_tracker: Some(tracker),
+                reschedule_tracker: Some(Box::new(tracker)),
                 ..Default::default()
             })]);
             safe_to_delete(&store, &e)

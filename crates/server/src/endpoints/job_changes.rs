@@ -82,7 +82,7 @@ fn to_force(store: &StateStore, job: &Job) -> BTreeMap<String, DesiredTransition
     };
     let allocs = store.state().allocs_of_job(&job.namespace, &job.id);
     let forced = || DesiredTransition { force_reschedule: Some(true), ..Default::default() };
-    allocs.iter().filter(|a| wanted(&a.alloc)).map(|a| (a.alloc.id.clone(), forced())).collect()
+    allocs.iter().filter(|a| wanted(&a.alloc)).map(|a| (a.alloc.id.to_string(), forced())).collect()
 }
 
 /// Creates an evaluation of a job.

@@ -151,7 +151,7 @@ pub fn scale_status(store: &StateStore, namespace: &str, id: &str) -> (u64, Opti
     for entry in store.state().allocs_of_job(namespace, id) {
         let a = &entry.alloc;
         index = index.max(a.modify_index);
-        let Some(g) = groups.get_mut(&a.task_group).filter(|_| !a.terminal()) else { continue };
+        let Some(g) = groups.get_mut(&*a.task_group).filter(|_| !a.terminal()) else { continue };
         g.placed += 1;
         g.running += i64::from(a.client_status == ClientStatus::Running);
         g.healthy += i64::from(a.health() == Some(true));
@@ -174,7 +174,7 @@ pub fn actions(job: &Job) -> Vec<JobAction> {
     for g in &job.task_groups {
         for t in &g.tasks {
             out.extend(t.actions.iter().map(|a| JobAction {
-                name: a.name.clone(),
+                name: a.name.to_string(),
                 command: a.command.clone(),
                 args: a.args.clone(),
                 task_name: t.name.clone(),
@@ -219,13 +219,13 @@ pub fn status(store: &StateStore, job: &Job) -> (u64, JobStatusesJob) {
         let a = &entry.alloc;
         index = index.max(a.modify_index);
         out.allocs.push(JobStatusesAlloc {
-            id: a.id.clone(),
-            group: a.task_group.clone(),
+            id: a.id.to_string(),
+            group: a.task_group.to_string(),
             client_status: a.client_status.clone(),
-            node_id: a.node_id.clone(),
+            node_id: a.node_id.to_string(),
             deployment_status: JobStatusesDeployment { canary: a.is_canary(), healthy: a.health() },
             job_version: a.job_version().unwrap_or_default(),
-            followup_eval_id: a.followup_eval_id.clone(),
+            followup_eval_id: a.followup_eval_id.to_string(),
             has_paused_task: a
                 .task_states
                 .without_events()
@@ -306,7 +306,7 @@ mod tests {
                 task_group: "g".into(),
                 desired_status,
                 client_status: ClientStatus::Running,
-                deployment_status: Some(AllocDeploymentStatus { healthy, ..Default::default() }),
+                deployment_status: Some(Box::new(AllocDeploymentStatus { healthy, ..Default::default() })),
                 modify_index,
                 ..Default::default()
             })
@@ -333,7 +333,7 @@ mod tests {
             Arc::new(Allocation { id, namespace, job_id, job: Some(Arc::new(placed)), ..Default::default() })
         };
         store.put_allocs(vec![alloc("old", 1), alloc("new", 5)]);
-        let ids = |all| allocations(&store, "n", "j", all).iter().map(|a| a.alloc.id.clone()).collect::<Vec<_>>();
+        let ids = |all| allocations(&store, "n", "j", all).iter().map(|a| a.alloc.id.to_string()).collect::<Vec<_>>();
         assert_eq!((ids(false), ids(true)), (vec!["new".to_string()], vec!["new".to_string(), "old".to_string()]));
     }
 

@@ -29,7 +29,7 @@ fn disk_elsewhere(state: &State, node: &str, alloc_id: &str) -> Option<PreviousD
         return None;
     }
     Some(PreviousDisk {
-        alloc_id: previous.id.clone(),
+        alloc_id: previous.id.to_string(),
         http_addr: holder.http_addr.clone(),
         tls_enabled: holder.tls_enabled,
         token: migrate_token(&previous.id, &holder.secret_id)?,
@@ -73,14 +73,14 @@ mod tests {
         job.task_groups[0].ephemeral_disk = Some(EphemeralDisk { sticky: true, migrate, size_mb: 10 });
         register(server, job).await;
         eventually("placement", || running(server, id) == 1).await;
-        let old = of_job()[0].alloc.id.clone();
+        let old = of_job()[0].alloc.id.to_string();
         node::eligibility(server, NEW, NodeEligibility::Eligible).await.unwrap();
         node::eligibility(server, OLD, NodeEligibility::Ineligible).await.unwrap();
         alloc::stop(server, &old, false, false).await.unwrap();
         eventually("a replacement", || of_job().iter().any(|a| a.alloc.previous_allocation == old)).await;
         let new = of_job().iter().find(|a| a.alloc.previous_allocation == old).unwrap().alloc.clone();
         assert_eq!(new.node_id, NEW);
-        (old, new.id.clone())
+        (old, new.id.to_string())
     }
 
     async fn ended(server: &Server, node: &str, id: &str) {

@@ -88,7 +88,7 @@ impl<'t, 's> Writes<'t, 's> {
         let index = self.txn.index;
         let Some(previous) = self.current(&new.previous_allocation) else { return };
         let mut previous = Allocation::clone(previous);
-        previous.next_allocation = new.id.clone();
+        previous.next_allocation = Text::from(&new.id);
         previous.modify_index = index;
         self.put(previous);
     }
@@ -98,12 +98,12 @@ impl<'t, 's> Writes<'t, 's> {
         if new.deployment_id.is_empty() {
             return;
         }
-        if !self.deployments.contains_key(&new.deployment_id) {
+        if !self.deployments.contains_key(&*new.deployment_id) {
             let Some(d) = self.txn.store.state().deployment(&new.deployment_id) else { return };
             self.deployments.insert(d.id.clone(), Deployment::clone(d));
         }
-        let Some(deployment) = self.deployments.get_mut(&new.deployment_id) else { return };
-        let Some(Some(group)) = deployment.task_groups.get_mut(&new.task_group) else { return };
+        let Some(deployment) = self.deployments.get_mut(&*new.deployment_id) else { return };
+        let Some(Some(group)) = deployment.task_groups.get_mut(&*new.task_group) else { return };
         let placed = old.is_none_or(|o| o.deployment_id != new.deployment_id);
         let health = (if placed { None } else { old.and_then(Allocation::health) }, new.health());
         let (mut healthy, mut unhealthy) = (0, 0);
@@ -113,7 +113,7 @@ impl<'t, 's> Writes<'t, 's> {
             (Some(true), Some(false)) => (healthy, unhealthy) = (-1, 1),
             _ => {}
         }
-        let canary = new.is_canary() && !group.placed_canaries.contains(&new.id);
+        let canary = new.is_canary() && !group.placed_canaries.iter().any(|id| *id == new.id);
         if !placed && healthy == 0 && unhealthy == 0 && !canary {
             return;
         }
@@ -136,7 +136,7 @@ impl<'t, 's> Writes<'t, 's> {
         group.healthy_allocs += healthy;
         group.unhealthy_allocs += unhealthy;
         if canary {
-            group.placed_canaries.push(new.id.clone());
+            group.placed_canaries.push(new.id.to_string());
         }
         deployment.modify_index = self.txn.index;
         deployment.modify_time = new.modify_time;
@@ -178,7 +178,7 @@ pub(crate) fn client_update(
             && !old.followup_eval_id.is_empty()
         {
             reconnected.push(old.clone());
-            new.followup_eval_id.clear();
+            new.followup_eval_id = Text::default();
         }
         new.client_status = update.client_status.clone();
         new.client_description = update.client_description.clone();

@@ -109,8 +109,8 @@ pub(crate) fn alloc_ended(txn: &mut Txn, alloc: &Allocation) {
     for id in ids {
         change(txn, &id, 0, |p| {
             for map in [&mut p.controllers, &mut p.nodes] {
-                if map.get(&alloc.node_id).is_some_and(|i| i.alloc_id == alloc.id) {
-                    map.remove(&alloc.node_id);
+                if map.get(&*alloc.node_id).is_some_and(|i| i.alloc_id == alloc.id) {
+                    map.remove(&*alloc.node_id);
                 }
             }
         });

@@ -128,7 +128,7 @@ fn plugins_follow_jobs_and_allocations() {
     b.apply(register(system.clone()));
     let alloc = |id: &str, client_status| {
         Arc::new(Allocation {
-            id: format!("alloc-{id}"),
+            id: format!("alloc-{id}").into(),
             node_id: id.into(),
             namespace: "default".into(),
             job_id: "j".into(),

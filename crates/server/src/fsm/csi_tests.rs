@@ -27,9 +27,9 @@ impl Bench {
     fn alloc(&mut self, id: &str, node: &str, client_status: ClientStatus) {
         let (id, namespace, node_id) = (id.to_string(), "default".to_string(), node.to_string());
         self.store.put_allocs(vec![Arc::new(Allocation {
-            id,
-            namespace,
-            node_id,
+            id: id.into(),
+            namespace: namespace.into(),
+            node_id: node_id.into(),
             client_status,
             ..Default::default()
         })]);

@@ -164,7 +164,7 @@ pub(crate) fn deregister(txn: &mut Txn, d: &JobDeregister, limits: Limits) -> Re
     if d.no_shutdown_delay {
         let now = DesiredTransition { no_shutdown_delay: Some(true), ..Default::default() };
         let of_job = txn.store.state().allocs_of_job(namespace, id);
-        let transitions: BTreeMap<_, _> = of_job.iter().map(|a| (a.alloc.id.clone(), now.clone())).collect();
+        let transitions: BTreeMap<_, _> = of_job.iter().map(|a| (a.alloc.id.to_string(), now.clone())).collect();
         alloc::put_transitions(txn, &transitions);
     }
     match txn.store.state().job(namespace, id).cloned() {

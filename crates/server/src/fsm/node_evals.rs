@@ -77,9 +77,9 @@ pub fn node_evals(
     let of_allocs = allocs.iter().filter_map(|entry| {
         let a = &entry.alloc;
         let job = a.job.as_ref().or_else(|| state.job(&a.namespace, &a.job_id))?;
-        concerns(a, job).then_some((&a.namespace, &a.job_id, job))
+        concerns(a, job).then_some((&*a.namespace, &*a.job_id, job))
     });
-    let of_system = system.iter().map(|job| (&job.namespace, &job.id, *job));
+    let of_system = system.iter().map(|job| (&*job.namespace, &*job.id, *job));
     let jobs = of_allocs.chain(of_system).filter(|(namespace, id, _)| seen.insert((*namespace, *id)));
     let evals = jobs.map(|(_, _, job)| Evaluation {
         node_id: node.id.clone(),
@@ -92,7 +92,7 @@ pub fn node_evals(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use encamp_model::{ClientStatus, DesiredStatus, EvalStatus, NodeDeviceResource, NodeResources};
+    use encamp_model::{ClientStatus, DesiredStatus, EvalStatus, NodeDeviceResource, NodeResources, Text};
 
     use ClientStatus::{Complete, Failed, Lost, Running, Unknown};
     use DesiredStatus::{Run, Stop};
@@ -118,8 +118,8 @@ mod tests {
     fn alloc(id: &str, job: &Job, desired_status: DesiredStatus, client_status: ClientStatus) -> Arc<Allocation> {
         Arc::new(Allocation {
             id: id.into(),
-            namespace: job.namespace.clone(),
-            job_id: job.id.clone(),
+            namespace: Text::from(&job.namespace),
+            job_id: Text::from(&job.id),
             node_id: "n".into(),
             job: Some(Arc::new(job.clone())),
             desired_status,

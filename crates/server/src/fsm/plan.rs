@@ -78,13 +78,13 @@ fn stop(writes: &mut Writes, p: &PlanResults) {
     for s in &p.stops {
         let Some(mut a) = writes.current(&s.id).map(|a| Allocation::clone(a)) else { continue };
         a.desired_status = DesiredStatus::Stop;
-        a.desired_description = s.desired_description.clone();
+        a.desired_description = Text::from(&s.desired_description);
         // The scheduler's state may be outdated: the node may have reported meanwhile that the tasks have ended.
         if given_by_servers(&s.client_status) {
             a.client_status = s.client_status.clone();
         }
         if !s.followup_eval_id.is_empty() {
-            a.followup_eval_id = s.followup_eval_id.clone();
+            a.followup_eval_id = Text::from(&s.followup_eval_id);
         }
         changed_by_servers(&mut a, writes.txn.index, p.now);
         writes.write(a);
@@ -95,8 +95,8 @@ fn evict(writes: &mut Writes, p: &PlanResults) {
     for (id, by) in &p.victims {
         let Some(mut a) = writes.current(id).map(|a| Allocation::clone(a)) else { continue };
         a.desired_status = DesiredStatus::Evict;
-        a.desired_description = format!("Preempted by alloc ID {by}");
-        a.preempted_by_allocation = by.clone();
+        a.desired_description = format!("Preempted by alloc ID {by}").into();
+        a.preempted_by_allocation = Text::from(by);
         changed_by_servers(&mut a, writes.txn.index, p.now);
         writes.write(a);
     }
@@ -116,14 +116,14 @@ fn place(writes: &mut Writes, p: &PlanResults) -> Result<Vec<String>, Refusal> {
                 }
                 let new = new_alloc(a, p, index)?;
                 if keeps_volumes(&new) {
-                    placed.push(new.id.clone());
+                    placed.push(new.id.to_string());
                 }
                 new
             }
             Some(old) => updated_alloc(a, old, p),
         };
         if new.signing_key_id.is_empty() {
-            new.signing_key_id = p.signing_key_id.clone();
+            new.signing_key_id = Text::from(&p.signing_key_id);
         }
         (new.modify_index, new.alloc_modify_index, new.modify_time) = (index, index, p.now);
         writes.write_after(old.as_deref(), new);
@@ -135,7 +135,7 @@ fn place(writes: &mut Writes, p: &PlanResults) -> Result<Vec<String>, Refusal> {
 fn new_alloc(planned: &Allocation, p: &PlanResults, index: u64) -> Result<Allocation, Refusal> {
     let mut new = planned.clone();
     let Some(job) = new.job.take().or_else(|| p.job.clone()) else {
-        return Err(Refusal::AllocWithoutJob { id: new.id });
+        return Err(Refusal::AllocWithoutJob { id: new.id.into() });
     };
     new.job = Some(job);
     new.create_index = index;
@@ -173,7 +173,7 @@ fn given_by_servers(status: &ClientStatus) -> bool {
 }
 
 fn changed_by_servers(a: &mut Allocation, index: u64, now: i64) {
-    a.alloc_states.clear();
+    a.alloc_states = ThinVec::new();
     (a.modify_index, a.alloc_modify_index, a.modify_time) = (index, index, now);
 }
 

@@ -132,7 +132,7 @@ fn existing(r: &mut Random, ids: Vec<String>) -> Option<String> {
 }
 
 fn alloc_ids(s: &StateStore) -> Vec<String> {
-    s.allocs_from("").map(|a| a.alloc.id.clone()).collect()
+    s.allocs_from("").map(|a| a.alloc.id.to_string()).collect()
 }
 
 fn eval_ids(s: &StateStore) -> Vec<String> {
@@ -155,14 +155,14 @@ fn plan(r: &mut Random, s: &StateStore, n: u64) -> Option<Operation> {
     let placements: Vec<_> = (0..r.below(3))
         .map(|i| {
             Arc::new(Allocation {
-                id: format!("a{n}-{i}"),
+                id: format!("a{n}-{i}").into(),
                 namespace: "default".into(),
-                job_id: e.job_id.clone(),
+                job_id: Text::from(&e.job_id),
                 task_group: "g".into(),
-                eval_id: eval_id.clone(),
+                eval_id: Text::from(&eval_id),
                 node_id: (*r.pick(&NODES).unwrap()).into(),
-                deployment_id: deployment.as_ref().map(|d| d.id.clone()).unwrap_or_default(),
-                previous_allocation: existing(r, alloc_ids(s)).unwrap_or_default(),
+                deployment_id: deployment.as_ref().map(|d| Text::from(&d.id)).unwrap_or_default(),
+                previous_allocation: existing(r, alloc_ids(s)).unwrap_or_default().into(),
                 desired_status: DesiredStatus::Run,
                 client_status: ClientStatus::Pending,
                 ..Default::default()
@@ -241,9 +241,9 @@ fn operation(r: &mut Random, s: &StateStore, n: u64) -> Option<Operation> {
             let health =
                 AllocDeploymentStatus { healthy, timestamp: Time::from_unix_nanos(n as i64), ..Default::default() };
             let update = Allocation {
-                id: existing(r, alloc_ids(s))?,
+                id: existing(r, alloc_ids(s))?.into(),
                 client_status: r.pick(status).unwrap().clone(),
-                deployment_status: Some(health),
+                deployment_status: Some(Box::new(health)),
                 ..Default::default()
             };
             Operation::AllocClientUpdate { allocs: vec![Arc::new(update)], evals: vec![], now: n as i64 }

@@ -38,7 +38,7 @@ pub(crate) fn count(summary: &mut JobSummary, old: Option<&Allocation>, new: &Al
     if new.job.as_ref().is_none_or(|j| j.create_index != summary.create_index) {
         return;
     }
-    let Some(group) = summary.summary.get_mut(&new.task_group) else { return };
+    let Some(group) = summary.summary.get_mut(&*new.task_group) else { return };
     let Some(old) = old else {
         if new.client_status == ClientStatus::Pending {
             group.starting += 1;
@@ -90,7 +90,7 @@ pub(crate) fn reconcile(txn: &mut Txn, queued: &[(String, String, String, i64)])
             summary: job.task_groups.iter().map(|g| (g.name.clone(), TaskGroupSummary::default())).collect(),
         };
         for a in txn.store.state().allocs_of_job(&job.namespace, &job.id) {
-            let group = summary.summary.get_mut(&a.alloc.task_group);
+            let group = summary.summary.get_mut(&*a.alloc.task_group);
             if let Some(n) = group.and_then(|g| bucket(g, &a.alloc.client_status)) {
                 *n += 1;
             }

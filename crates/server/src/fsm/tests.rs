@@ -437,7 +437,7 @@ fn deployments_count_placements_and_health() {
         ..Default::default()
     };
     let canary = AllocDeploymentStatus { canary: true, ..Default::default() };
-    let a = Allocation { deployment_id: "d1".into(), deployment_status: Some(canary), ..alloc("a1", "web") };
+    let a = Allocation { deployment_id: "d1".into(), deployment_status: Some(Box::new(canary)), ..alloc("a1", "web") };
     let plan = PlanResults {
         eval_id: "e1".into(),
         job: s.state().job("default", "web").cloned(),
@@ -465,7 +465,7 @@ fn deployments_count_placements_and_health() {
     let update = Allocation {
         id: "a1".into(),
         client_status: ClientStatus::Running,
-        deployment_status: Some(healthy),
+        deployment_status: Some(Box::new(healthy)),
         ..Default::default()
     };
     ok(&mut s, 13, Operation::AllocClientUpdate { allocs: vec![Arc::new(update)], evals: vec![], now: 2100 });

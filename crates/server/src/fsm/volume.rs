@@ -63,7 +63,7 @@ pub(crate) fn delete_claim(txn: &mut Txn, id: &str) -> Result<(), Refusal> {
 
 /// Fails with the IDs of the allocations that use a volume, if there are any.
 pub fn refuse_used(state: &State, volume: &HostVolume) -> Result<(), Refusal> {
-    let allocs: Vec<String> = users(state, volume).into_iter().map(|(e, _)| e.alloc.id.clone()).collect();
+    let allocs: Vec<String> = users(state, volume).into_iter().map(|(e, _)| e.alloc.id.to_string()).collect();
     if allocs.is_empty() { Ok(()) } else { Err(Refusal::VolumeInUse { id: volume.id.clone(), allocs }) }
 }
 
@@ -222,8 +222,8 @@ mod tests {
         let group = TaskGroup { name: "g".into(), volumes, ..Default::default() };
         let job = Arc::new(Job { id: "j".into(), task_groups: vec![group], ..Default::default() });
         let alloc = |n: u32, client_status| Allocation {
-            id: format!("alloc-{n}"),
-            name: format!("j.g[{n}]"),
+            id: format!("alloc-{n}").into(),
+            name: format!("j.g[{n}]").into(),
             namespace: "default".into(),
             node_id: "n".into(),
             job_id: "j".into(),

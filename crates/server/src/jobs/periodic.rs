@@ -232,7 +232,7 @@ pub fn evaluation(child: &Job, now: i64, id: String) -> Evaluation {
 mod tests {
     use super::*;
     use encamp_model::{
-        Allocation, ClientStatus, EvalStatus, JobStatus, JobType, ParameterizedJobConfig, PeriodicConfig, SECOND,
+        Allocation, ClientStatus, EvalStatus, JobStatus, JobType, ParameterizedJobConfig, PeriodicConfig, SECOND, Text,
     };
     use encamp_plan::launches::child;
 
@@ -396,7 +396,7 @@ mod tests {
         let mut a = Allocation {
             id: "a".into(),
             namespace: "ns".into(),
-            job_id: c.id.clone(),
+            job_id: Text::from(&c.id),
             eval_id: "e".into(),
             client_status: ClientStatus::Running,
             ..Allocation::default()

@@ -137,9 +137,9 @@ impl Issue<'_> {
         let mut claims = self.claims(identity.ttl, jti);
         claims.sub = [self.region, &alloc.namespace, id, &alloc.task_group, task, &identity.name].join(":");
         claims.aud = identity.audience.clone();
-        claims.nomad_namespace = alloc.namespace.clone();
+        claims.nomad_namespace = alloc.namespace.to_string();
         claims.nomad_job_id = id.clone();
-        claims.nomad_allocation_id = alloc.id.clone();
+        claims.nomad_allocation_id = alloc.id.to_string();
         claims.nomad_task = task.into();
         if let Some(vault) = found.vault.as_ref().filter(|_| identity.name.starts_with("vault_")) {
             (claims.vault_namespace, claims.vault_role) = (vault.namespace.clone(), vault.role.clone());
@@ -344,7 +344,7 @@ mod tests {
         let alloc = Allocation {
             id: "a1".into(),
             namespace: "ns".into(),
-            job_id: job.id.clone(),
+            job_id: Text::from(&job.id),
             task_group: "g".into(),
             job: Some(Arc::new(job)),
             ..Default::default()

@@ -207,7 +207,7 @@ pub async fn client_allocs(
     // The identity may have expired or been revoked during the wait.
     authenticate_in(server, &snapshot, id, proof)?;
     let allocs = snapshot.state().node(id).into_iter().flat_map(|n| &n.allocs);
-    Ok((allocs.map(|a| (a.alloc.id.clone(), a.alloc.alloc_modify_index)).collect(), index))
+    Ok((allocs.map(|a| (a.alloc.id.to_string(), a.alloc.alloc_modify_index)).collect(), index))
 }
 
 /// The index of the last write that affects a node's allocations.
@@ -298,7 +298,7 @@ pub async fn update_allocs(
     }
     node_auth::check(server, &snapshot, &node, proof)?;
     at_most(&allocs, MOST_REPORTS, "reports")?;
-    let placed = |a: &Allocation| snapshot.state().alloc(&a.id).map(|e| e.alloc.node_id.clone());
+    let placed = |a: &Allocation| snapshot.state().alloc(&a.id).map(|e| e.alloc.node_id.to_string());
     if allocs.iter().filter_map(placed).any(|at| at != id) {
         return Err(Error::permission_denied());
     }
@@ -413,7 +413,7 @@ mod tests {
         };
         state.upsert_allocs([alloc("old", "one", ""), alloc("else", "one", ""), alloc("new", "other", "old")]);
         let read = |id: &str| for_node(&state, "other", id);
-        assert_eq!(read("new").map(|a| a.job_id.clone()).as_deref(), Some("web"), "its own");
+        assert_eq!(read("new").map(|a| a.job_id.to_string()).as_deref(), Some("web"), "its own");
         let old = read("old").expect("the one it replaces");
         assert_eq!((&old.client_status, old.job_id.as_str()), (&ClientStatus::Running, ""));
         assert!(read("else").is_none() && read("none").is_none());

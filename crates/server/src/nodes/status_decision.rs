@@ -99,7 +99,8 @@ mod tests {
             let job = Job { task_groups: vec![group], ..Job::default() };
             Allocation {
                 task_group: "g".into(),
-                alloc_states: vec![AllocState { field: 0, value: Unknown, time: Time::from_unix_nanos(100 * SECOND) }],
+                alloc_states: [AllocState { field: 0, value: Unknown, time: Time::from_unix_nanos(100 * SECOND) }]
+                    .into(),
                 job: Some(Arc::new(job)),
                 desired_status: desired,
                 client_status: client,

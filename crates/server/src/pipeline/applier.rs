@@ -295,10 +295,10 @@ pub fn entry(
     new_id: &mut dyn FnMut() -> String,
 ) -> PlanResults {
     let stop = |a: &Arc<Allocation>| PlannedStop {
-        id: a.id.clone(),
-        desired_description: a.desired_description.clone(),
+        id: a.id.to_string(),
+        desired_description: a.desired_description.to_string(),
         client_status: a.client_status.clone(),
-        followup_eval_id: a.followup_eval_id.clone(),
+        followup_eval_id: a.followup_eval_id.to_string(),
     };
     let same_job = |a: &Allocation| match (&a.job, &plan.job) {
         (Some(a), Some(b)) => plan_codec::same_version(a, b),
@@ -316,7 +316,7 @@ pub fn entry(
         eval_id: plan.eval_id.clone(),
         job: plan.job.as_ref().map(|j| plan_codec::planned_for(store.state(), j).unwrap_or(j).clone()),
         stops: checked.node_update.values().flatten().map(stop).collect(),
-        victims: victims.iter().map(|a| (a.id.clone(), a.preempted_by_allocation.clone())).collect(),
+        victims: victims.iter().map(|a| (a.id.to_string(), a.preempted_by_allocation.to_string())).collect(),
         placements: checked.node_allocation.values().flatten().map(placement).collect(),
         deployment: checked.deployment.clone(),
         deployment_updates: checked.deployment_updates.clone(),
@@ -360,9 +360,9 @@ mod tests {
         let resources =
             AllocatedResources { tasks: [("t".to_string(), task)].into_iter().collect(), ..Default::default() };
         let alloc = Allocation {
-            id: ids::uuid(),
+            id: ids::uuid().into(),
             namespace: "default".into(),
-            job_id: job.id.clone(),
+            job_id: Text::from(&job.id),
             job: Some(job.clone()),
             task_group: "g".into(),
             node_id: NODE.into(),

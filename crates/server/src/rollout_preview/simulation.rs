@@ -236,7 +236,7 @@ impl Simulation {
             Step { at: self.now - self.start, cause: self.cause, groups: BTreeMap::new(), evicted: Vec::new() };
         let known = |id: &str| self.store.state().alloc(id).is_some();
         for a in &results.placements {
-            let group = step.groups.entry(a.task_group.clone()).or_default();
+            let group = step.groups.entry(a.task_group.to_string()).or_default();
             match known(&a.id) {
                 true => group.updated += 1,
                 false => {
@@ -247,7 +247,7 @@ impl Simulation {
         }
         for stop in &results.stops {
             if let Some(entry) = self.store.state().alloc(&stop.id) {
-                step.groups.entry(entry.alloc.task_group.clone()).or_default().stopped += 1;
+                step.groups.entry(entry.alloc.task_group.to_string()).or_default().stopped += 1;
             }
         }
         for (group, count) in unplaced {
@@ -264,7 +264,7 @@ impl Simulation {
         step.evicted = evicted
             .map(|(job, allocations)| Evicted { namespace: job.namespace, job_id: job.id, allocations })
             .collect();
-        self.written.extend(results.placements.iter().map(|a| a.id.clone()));
+        self.written.extend(results.placements.iter().map(|a| a.id.to_string()));
         self.written.extend(results.stops.iter().map(|s| s.id.clone()));
         self.written.extend(results.victims.iter().map(|(id, _)| id.clone()));
         self.apply(&Operation::PlanResults(Box::new(results)))?;
@@ -400,7 +400,7 @@ impl Simulation {
         let mut groups: BTreeMap<String, GroupStep> = BTreeMap::new();
         for entry in self.live().filter(|a| a.alloc.desired_status == DesiredStatus::Run) {
             let a = &entry.alloc;
-            let group = groups.entry(a.task_group.clone()).or_default();
+            let group = groups.entry(a.task_group.to_string()).or_default();
             let new = a.job.as_ref().map(|j| (j.create_index, j.version)) == version;
             let ran = a.create_time < self.start;
             match (new, a.deployment_id.is_empty() || a.health() == Some(true)) {

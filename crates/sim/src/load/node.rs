@@ -180,7 +180,7 @@ impl SimNode {
         let mut pulled = BTreeMap::new();
         if !wanted.pull.is_empty() {
             let reply = servers.allocs(who, &wanted.pull, wanted.newest.saturating_sub(1)).await?;
-            pulled.extend(reply.allocs.into_iter().map(|a| (a.id.clone(), a)));
+            pulled.extend(reply.allocs.into_iter().map(|a| (a.id.to_string(), a)));
             if wanted.pull.iter().any(|id| !pulled.contains_key(id)) {
                 return Ok(min_index);
             }
@@ -202,13 +202,13 @@ impl SimNode {
             }
         }
         for a in changes.added.iter().chain(&changes.updated).filter_map(|id| pulled.get(id)) {
-            memory.known.insert(a.id.clone(), a.alloc_modify_index);
-            let runs = memory.tasks.contains_key(&a.id);
+            memory.known.insert(a.id.to_string(), a.alloc_modify_index);
+            let runs = memory.tasks.contains_key(&*a.id);
             // An allocation that the servers considered lost is reported again.
             let again = runs && a.client_status == ClientStatus::Unknown;
             if a.server_terminal() {
                 memory.waiting.retain(|(_, report)| report.id != a.id);
-                if let Some(tasks) = memory.tasks.remove(&a.id) {
+                if let Some(tasks) = memory.tasks.remove(&*a.id) {
                     Tally::take(&self.tally.running, 1);
                     memory.reports.push(report(a, &tasks, false, now));
                 } else if !a.client_terminal() {
@@ -223,7 +223,7 @@ impl SimNode {
                     memory.waiting.push((at, healthy(&runs, a.is_canary(), at)));
                 }
                 memory.reports.push(runs);
-                if memory.tasks.insert(a.id.clone(), tasks).is_none() {
+                if memory.tasks.insert(a.id.to_string(), tasks).is_none() {
                     Tally::add(&self.tally.running, 1);
                 }
             }
@@ -293,7 +293,7 @@ fn least_healthy_time(a: &Allocation) -> i64 {
 fn healthy(runs: &Allocation, canary: bool, at: i64) -> Allocation {
     let timestamp = Time::from_unix_nanos(at);
     let status = AllocDeploymentStatus { healthy: Some(true), timestamp, canary, ..Default::default() };
-    Allocation { deployment_status: Some(status), ..runs.clone() }
+    Allocation { deployment_status: Some(Box::new(status)), ..runs.clone() }
 }
 
 #[cfg(test)]

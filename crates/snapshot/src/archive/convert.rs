@@ -127,7 +127,7 @@ fn versions(jobs: Vec<Job>, versions: Vec<Job>) -> Vec<Job> {
 
 /// Whether allocations of these IDs release what they claimed: those that ended on their node.
 fn releasing(allocations: &[Allocation]) -> impl Fn(&str) -> bool + use<> {
-    let held: HashSet<String> = allocations.iter().filter(|a| !a.client_terminal()).map(|a| a.id.clone()).collect();
+    let held: HashSet<String> = allocations.iter().filter(|a| !a.client_terminal()).map(|a| a.id.to_string()).collect();
     move |id| !held.contains(id)
 }
 

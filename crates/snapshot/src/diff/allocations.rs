@@ -57,11 +57,11 @@ pub struct Move {
 pub(crate) fn changes(old: &State, new: &State) -> Vec<AllocationChanges> {
     let mut groups: BTreeMap<(String, String, String), AllocationChanges> = BTreeMap::new();
     let mut count = |alloc: &Allocation, add: &dyn Fn(&mut AllocationChanges)| {
-        let key = (alloc.namespace.clone(), alloc.job_id.clone(), alloc.task_group.clone());
+        let key = (alloc.namespace.to_string(), alloc.job_id.to_string(), alloc.task_group.to_string());
         let fresh = || AllocationChanges {
-            namespace: alloc.namespace.clone(),
-            job_id: alloc.job_id.clone(),
-            task_group: alloc.task_group.clone(),
+            namespace: alloc.namespace.to_string(),
+            job_id: alloc.job_id.to_string(),
+            task_group: alloc.task_group.to_string(),
             ..Default::default()
         };
         add(groups.entry(key).or_insert_with(fresh));
@@ -73,10 +73,10 @@ pub(crate) fn changes(old: &State, new: &State) -> Vec<AllocationChanges> {
             count(alloc, &|g| g.placed += 1);
             if let Some(from) = came_from(old, new, alloc) {
                 let to = Move {
-                    alloc_id: alloc.id.clone(),
-                    name: alloc.name.clone(),
+                    alloc_id: alloc.id.to_string(),
+                    name: alloc.name.to_string(),
                     from: from.to_string(),
-                    to: alloc.node_id.clone(),
+                    to: alloc.node_id.to_string(),
                 };
                 count(alloc, &|g| {
                     g.moved += 1;

@@ -31,7 +31,7 @@ impl Collected {
             out.jobs.entry((job.namespace.clone(), job.id.clone())).or_default().push(job);
         }
         out.jobs.values_mut().for_each(|versions| versions.sort_by_key(|j| std::cmp::Reverse(j.version)));
-        out.allocations.extend(file.allocations.into_iter().map(|a| (a.id.clone(), a)));
+        out.allocations.extend(file.allocations.into_iter().map(|a| (a.id.to_string(), a)));
         out
     }
 
@@ -54,7 +54,7 @@ impl Collected {
     /// The same for an allocation, with the job it was placed with: servers forget old versions of jobs, and the
     /// allocation is where it can still be read.
     pub(crate) fn has_allocation(&self, listed: &AllocListStub) -> bool {
-        self.allocations.get(&listed.id).is_some_and(|a| {
+        self.allocations.get(&*listed.id).is_some_and(|a| {
             let has_job = || a.stored_job_version.is_none_or(|version| self.has_version(listed, version));
             a.modify_index == listed.modify_index && (a.job.is_some() || has_job())
         })
@@ -63,7 +63,7 @@ impl Collected {
     /// Whether the job that an allocation was placed with is known as this version. A job that was purged and
     /// registered again counts its versions from 0 once more, and is younger than the allocation.
     pub(crate) fn has_version(&self, listed: &AllocListStub, version: u64) -> bool {
-        let versions = self.jobs.get(&(listed.namespace.clone(), listed.job_id.clone()));
+        let versions = self.jobs.get(&(listed.namespace.to_string(), listed.job_id.to_string()));
         versions.is_some_and(|v| v.iter().any(|j| j.version == version && j.create_index <= listed.create_index))
     }
 }
@@ -118,7 +118,7 @@ mod tests {
         let mut out = Collected::default();
         let jobs = versions.iter().map(|(version, created)| job(*version, *created)).collect();
         out.jobs.insert(JobKey::default(), jobs);
-        out.allocations.insert(a.id.clone(), Arc::new(a));
+        out.allocations.insert(a.id.to_string(), Arc::new(a));
         out
     }
 

@@ -203,7 +203,7 @@ impl Reader<'_> {
         Ok(Lists {
             nodes: nodes.into_iter().map(|n| (n.id.clone(), n)).collect(),
             jobs: jobs.into_iter().map(|j| ((j.namespace.clone(), j.id.clone()), j)).collect(),
-            allocations: allocations.into_iter().map(|a| (a.id.clone(), a)).collect(),
+            allocations: allocations.into_iter().map(|a| (a.id.to_string(), a)).collect(),
             deployments,
         })
     }
@@ -242,7 +242,12 @@ impl Reader<'_> {
             Detail::Everything => None,
             Detail::Jobs(planned) => {
                 let running = lists.allocations.values().filter(|a| !stub_is_over(a));
-                Some(running.map(|a| (a.namespace.clone(), a.job_id.clone())).chain(planned.iter().cloned()).collect())
+                Some(
+                    running
+                        .map(|a| (a.namespace.to_string(), a.job_id.to_string()))
+                        .chain(planned.iter().cloned())
+                        .collect(),
+                )
             }
         };
         let all = lists.jobs.iter().filter(|(key, _)| matters.as_ref().is_none_or(|m| m.contains(*key)));
@@ -264,9 +269,9 @@ impl Reader<'_> {
     async fn update_allocations_by_node(&mut self, lists: &Lists) -> Result<(), FetchError> {
         let (known, changed): (Vec<_>, Vec<_>) = lists.allocations.values().partition(|a| self.known.has_allocation(a));
         self.kept += known.len() as u64;
-        let nodes: BTreeSet<&String> =
-            changed.into_iter().map(|a| &a.node_id).filter(|id| lists.nodes.contains_key(*id)).collect();
-        let nodes: Vec<String> = nodes.into_iter().cloned().collect();
+        let nodes: BTreeSet<&str> =
+            changed.into_iter().map(|a| a.node_id.as_str()).filter(|id| lists.nodes.contains_key(*id)).collect();
+        let nodes: Vec<String> = nodes.into_iter().map(str::to_string).collect();
         let client = self.client;
         let read = |id: String| async move { client.node_allocations(&id).await.map(|(list, _)| list) };
         for (id, answer) in self.many("allocations", nodes, read).await {
@@ -292,7 +297,7 @@ impl Reader<'_> {
             // Otherwise they were counted before their nodes' allocations were read.
             self.kept += known.len() as u64;
         }
-        let mut ids: Vec<String> = wanted.into_iter().map(|a| a.id.clone()).collect();
+        let mut ids: Vec<String> = wanted.into_iter().map(|a| a.id.to_string()).collect();
         ids.sort_unstable();
         let client = self.client;
         let read = |id: String| async move { client.allocation(&id).await.map(|(a, _)| a) };
@@ -307,7 +312,7 @@ impl Reader<'_> {
     /// Keeps an allocation, without the copy of its job where that is known.
     fn keep(&mut self, mut a: Allocation) {
         let known = a.job.as_ref().and_then(|own| {
-            let versions = self.known.jobs.get(&(a.namespace.clone(), a.job_id.clone()))?;
+            let versions = self.known.jobs.get(&(a.namespace.to_string(), a.job_id.to_string()))?;
             let same = |j: &&Job| j.version == own.version && j.create_index == own.create_index;
             versions.iter().find(same).filter(|j| j.create_index <= a.create_index)
         });
@@ -315,7 +320,7 @@ impl Reader<'_> {
             a.stored_job_version = Some(job.version);
             a.job = None;
         }
-        self.known.allocations.insert(a.id.clone(), Arc::new(a));
+        self.known.allocations.insert(a.id.to_string(), Arc::new(a));
     }
 
     /// Reads many objects, some at a time.
@@ -363,7 +368,7 @@ impl Reader<'_> {
         nodes.sort_by(|a, b| a.id.cmp(&b.id));
         let mut allocations: Vec<Arc<Allocation>> = Vec::with_capacity(lists.allocations.len());
         for stub in lists.allocations.into_values() {
-            let full = known.allocations.get(&stub.id).filter(|a| a.modify_index >= stub.modify_index).cloned();
+            let full = known.allocations.get(&*stub.id).filter(|a| a.modify_index >= stub.modify_index).cloned();
             allocations.push(full.unwrap_or_else(|| Arc::new(from_stub(stub))));
         }
         allocations.sort_by(|a, b| a.id.cmp(&b.id));

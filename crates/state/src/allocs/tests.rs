@@ -66,7 +66,7 @@ fn resources(random: &mut Random) -> AllocatedResources {
 fn allocation(random: &mut Random, stored: Option<&Allocation>) -> Allocation {
     let mut a = stored.cloned().unwrap_or_default();
     if stored.is_none() || random.below(8) == 0 {
-        a.node_id = format!("n{}", random.below(4));
+        a.node_id = format!("n{}", random.below(4)).into();
         a.allocated_resources = Some(Arc::new(resources(random)));
     }
     a.client_status = [ClientStatus::Pending, ClientStatus::Running, ClientStatus::Running, ClientStatus::Complete]
@@ -118,9 +118,9 @@ fn usage_and_indexes_follow_all_writes() {
                         let number = random.below(20);
                         let id = format!("a{number}");
                         let a = Allocation {
-                            id: id.clone(),
+                            id: id.as_str().into(),
                             namespace: "ns".into(),
-                            job_id: format!("j{}", number % 2),
+                            job_id: format!("j{}", number % 2).into(),
                             ..allocation(&mut random, all.get(&id))
                         };
                         all.insert(id, a.clone());

@@ -112,7 +112,7 @@ impl Names<'_> {
         if let Some(t) = &a.reschedule_tracker {
             o.always("reschedule_tracker", tracker(t));
         }
-        let mut preempted: Vec<&String> = a.preempted_allocations.iter().collect();
+        let mut preempted: Vec<&Text> = a.preempted_allocations.iter().collect();
         preempted.sort_unstable();
         o.list("preempted_allocs", preempted.into_iter().map(|id| json!(id)));
         if let Some(r) = &a.allocated_resources {

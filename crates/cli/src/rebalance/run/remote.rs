@@ -77,7 +77,7 @@ impl Remote<'_> {
         while !next.is_empty() && chain.len() < LONGEST_CHAIN {
             match self.connection.wait(self.connection.client.allocation(&next)) {
                 Ok((alloc, _)) => {
-                    next.clone_from(&alloc.next_allocation);
+                    next = alloc.next_allocation.to_string();
                     chain.push(alloc);
                 }
                 Err(e) if is_gone(&e) => break,

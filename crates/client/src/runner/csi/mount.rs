@@ -94,8 +94,8 @@ pub(crate) fn wanted(alloc: &Allocation) -> Vec<Wanted> {
     let mut out: Vec<Wanted> = Vec::new();
     for (name, request) in requests.into_iter().flatten().filter(|(_, r)| r.r#type == "csi") {
         let key = MountKey {
-            alloc_id: alloc.id.clone(),
-            namespace: alloc.namespace.clone(),
+            alloc_id: alloc.id.to_string(),
+            namespace: alloc.namespace.to_string(),
             volume_id: request.source_for(&alloc.name),
         };
         if let Some(same) = out.iter_mut().find(|w| w.key == key) {

@@ -171,9 +171,9 @@ fn running(state: &State, allocation: &AllocRef) -> Result<String, Box<Differenc
     let found = known.or_else(|| others.first().copied());
     let Some(entry) = found else { return Err(Box::new(Difference::AllocationGone(allocation.clone()))) };
     if entry.alloc.node_id == allocation.node.id {
-        return Ok(entry.alloc.id.clone());
+        return Ok(entry.alloc.id.to_string());
     }
-    let now = Some(NodeRef { id: entry.alloc.node_id.clone(), name: entry.alloc.node_name.clone() });
+    let now = Some(NodeRef { id: entry.alloc.node_id.to_string(), name: entry.alloc.node_name.to_string() });
     Err(Box::new(Difference::Elsewhere { allocation: allocation.clone(), planned: allocation.node.clone(), now }))
 }
 
@@ -217,7 +217,7 @@ fn occupied(plan: &RebalancePlan, progress: &Progress, state: &State) -> Vec<Dif
         for entry in on_node.filter(|e| counts(e) && !is_stopped(e)) {
             let a = &entry.alloc;
             if !left.contains(&AllocKey::new(&a.namespace, &a.job_id, &a.name, &a.node_id)) {
-                found.push(Difference::Occupied { node: node.clone(), allocation: a.name.clone() });
+                found.push(Difference::Occupied { node: node.clone(), allocation: a.name.to_string() });
             }
         }
     }

@@ -29,7 +29,7 @@ fn awaited(job_runs: bool) -> Replacement {
 }
 
 fn state_of(last: &Allocation, job_runs: bool) -> Replacement {
-    let node = NodeRef { id: last.node_id.clone(), name: last.node_name.clone() };
+    let node = NodeRef { id: last.node_id.to_string(), name: last.node_name.to_string() };
     let starting = |why: &str| Replacement::Starting { node: node.clone(), why: why.to_string() };
     if !job_runs {
         return Replacement::Gone;
@@ -121,7 +121,7 @@ mod tests {
         job.task_groups[0].update.as_mut().expect("an update block").health_check = "manual".into();
         new.job = Some(Arc::new(job));
         assert!(!reports_health(&new));
-        new.deployment_id.clear();
+        new.deployment_id = "".into();
         assert!(reports_health(&new), "a migration has the rules of its own block");
     }
 }

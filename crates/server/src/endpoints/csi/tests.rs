@@ -130,7 +130,7 @@ async fn placed(server: &Server, id: &str) -> String {
     with.task_groups[0].volumes = Some([("v".to_string(), request)].into());
     register_job(server, with).await;
     eventually("placement", || running(server, id) == 1).await;
-    server.snapshot().state().allocs_of_job("default", id)[0].alloc.id.clone()
+    server.snapshot().state().allocs_of_job("default", id)[0].alloc.id.to_string()
 }
 
 fn asking(alloc_id: &str) -> CsiClaimRequest {
@@ -219,7 +219,7 @@ async fn the_leader_frees_what_nodes_do_not() {
     let proof: crate::nodes::node_auth::NodeProof = "secret".into();
     claim(&server, TWO, &proof, asking(&alloc)).await.unwrap();
     plugins.asked();
-    let ended = Allocation { id: alloc.clone(), client_status: ClientStatus::Complete, ..Default::default() };
+    let ended = Allocation { id: alloc.as_str().into(), client_status: ClientStatus::Complete, ..Default::default() };
     node_rpc::update_allocs(&server, TWO, &proof, vec![ended]).await.unwrap();
     eventually("the claim to be freed", || !of(&server).claiming().any(|a| *a == alloc)).await;
     assert_eq!(plugins.asked()[..2], ["unmount".to_string(), "detach".to_string()]);

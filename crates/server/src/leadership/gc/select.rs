@@ -56,7 +56,7 @@ struct Take<'c> {
 impl<'a> Sink<'a> for Take<'_> {
     fn alloc(&mut self, alloc: &'a Allocation, verdict: Verdict<'a>) {
         if is_due(&verdict, self.now) {
-            self.into.allocs.push(alloc.id.clone());
+            self.into.allocs.push(alloc.id.to_string());
         }
     }
 

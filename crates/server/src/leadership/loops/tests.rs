@@ -107,7 +107,7 @@ fn report(a: &Allocation, healthy: &dyn Fn(&Allocation) -> bool) -> Option<Alloc
         _ => return None,
     };
     let canary = a.is_canary();
-    let deployment_status = health.map(|h: AllocDeploymentStatus| AllocDeploymentStatus { canary, ..h });
+    let deployment_status = health.map(|h: AllocDeploymentStatus| Box::new(AllocDeploymentStatus { canary, ..h }));
     Some(Allocation { id: a.id.clone(), client_status, deployment_status, ..Default::default() })
 }
 
@@ -215,7 +215,7 @@ async fn a_drained_node_is_emptied_and_its_work_continues() {
     batch.r#type = JobType::Batch;
     register(&server, batch).await;
     eventually("the batch job", || running(&server, "batch") == 1 && settled(&server)).await;
-    let on = server.snapshot().state().allocs_of_job("default", "batch")[0].alloc.node_id.clone();
+    let on = server.snapshot().state().allocs_of_job("default", "batch")[0].alloc.node_id.to_string();
     let infinite = DrainRequest { strategy: Some(DrainStrategy::default()), ..Default::default() };
     set_drain(&server, &on, infinite.clone()).await.unwrap();
     let started = stored_node(&server, &on).drain_strategy.clone().unwrap().started_at;

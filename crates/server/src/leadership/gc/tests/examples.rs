@@ -212,7 +212,7 @@ async fn example_18_a_forced_run_reports_what_it_deleted() {
         let eval = Evaluation { id: format!("eval-{id}"), job_id: id.into(), ..eval(JobType::Batch, HOUR) };
         let a = Allocation {
             job_id: id.into(),
-            eval_id: eval.id.clone(),
+            eval_id: Text::from(&eval.id),
             ..alloc(&format!("alloc-{id}"), client, DesiredStatus::Stop)
         };
         (register, eval, a)

@@ -57,7 +57,7 @@ fn policy(attempts: i64, interval: i64) -> Option<ReschedulePolicy> {
 
 fn with_events(mut a: Allocation, ages: &[i64]) -> Allocation {
     let events = ages.iter().map(|age| RescheduleEvent { reschedule_time: NOW - age, ..Default::default() });
-    a.reschedule_tracker = Some(RescheduleTracker { events: Some(events.collect()), ..Default::default() });
+    a.reschedule_tracker = Some(Box::new(RescheduleTracker { events: Some(events.collect()), ..Default::default() }));
     a
 }
 

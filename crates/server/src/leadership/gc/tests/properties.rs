@@ -74,14 +74,14 @@ fn random_alloc(r: &mut Random, number: u64, jobs: u64) -> Allocation {
     let job_id = format!("job-{}", r.below(jobs));
     let a = Allocation {
         // Evaluations have the job of their number; some are gone.
-        eval_id: format!("eval-{job_id}-{}", r.below(4)),
-        job_id,
+        eval_id: format!("eval-{job_id}-{}", r.below(4)).into(),
+        job_id: job_id.into(),
         create_index: r.below(40),
         modify_time: past(r),
-        node_id: format!("node-{}", r.below(4)),
-        deployment_id: if maybe(r) { format!("deployment-{}", r.below(5)) } else { String::new() },
-        next_allocation: if r.below(4) == 0 { "next".into() } else { String::new() },
-        signing_key_id: format!("key-{}", r.below(6)),
+        node_id: format!("node-{}", r.below(4)).into(),
+        deployment_id: if maybe(r) { format!("deployment-{}", r.below(5)).into() } else { Text::default() },
+        next_allocation: if r.below(4) == 0 { "next".into() } else { Text::default() },
+        signing_key_id: format!("key-{}", r.below(6)).into(),
         ..a
     };
     if maybe(r) { with_events(a, &[NOW - past(r)]) } else { a }
@@ -157,7 +157,7 @@ fn objects(s: &StateStore) -> BTreeSet<(GcKind, String)> {
     let mut all = BTreeSet::new();
     let token = |t: &Arc<AclToken>| if t.global { GcKind::GlobalToken } else { GcKind::LocalToken };
     all.extend(s.evals_from("").map(|e| (GcKind::Evaluation, e.id.clone())));
-    all.extend(s.allocs_from("").map(|a| (GcKind::Allocation, a.alloc.id.clone())));
+    all.extend(s.allocs_from("").map(|a| (GcKind::Allocation, a.alloc.id.to_string())));
     all.extend(s.state().jobs().map(|j| (GcKind::Job, j.current.id.clone())));
     all.extend(s.state().deployments().map(|d| (GcKind::Deployment, d.id.clone())));
     all.extend(s.state().nodes().map(|n| (GcKind::Node, n.node.id.clone())));

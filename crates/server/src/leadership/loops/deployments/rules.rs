@@ -51,7 +51,7 @@ pub fn verdict(store: &StateStore, d: &Deployment, now: i64) -> Verdict {
         if group.progress_deadline == 0 || (d.active() && !replaceable) {
             v.fail = Some(v.fail.unwrap_or(false) || group.auto_revert);
         } else if d.active() && !a.desired_transition.should_reschedule() {
-            v.reschedule.push(a.id.clone());
+            v.reschedule.push(a.id.to_string());
         }
     }
     v

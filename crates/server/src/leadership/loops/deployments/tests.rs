@@ -94,7 +94,7 @@ impl World {
             deployment_id: "d".into(),
             desired_status: DesiredStatus::Run,
             client_status: ClientStatus::Pending,
-            deployment_status: status,
+            deployment_status: status.map(Box::new),
             job: Some(job),
             modify_time: self.now,
             ..Default::default()
@@ -114,7 +114,8 @@ impl World {
     fn report(&mut self, id: &str, client_status: ClientStatus, health: Option<bool>) {
         let timestamp = Time::from_unix_nanos(self.now);
         let status = health.map(|_| AllocDeploymentStatus { healthy: health, timestamp, ..Default::default() });
-        let update = Allocation { id: id.into(), client_status, deployment_status: status, ..Default::default() };
+        let deployment_status = status.map(Box::new);
+        let update = Allocation { id: id.into(), client_status, deployment_status, ..Default::default() };
         self.apply(&Operation::AllocClientUpdate { allocs: vec![Arc::new(update)], evals: vec![], now: self.now });
     }
 
@@ -393,7 +394,7 @@ fn deployments_share_an_entry() {
         a.deployment_id = id.into();
         a.modify_index += 1;
         let healthy = AllocDeploymentStatus { healthy: Some(true), modify_index: 99, ..Default::default() };
-        a.deployment_status = Some(healthy);
+        a.deployment_status = Some(Box::new(healthy));
         w.store.put_allocs(vec![Arc::new(a)]);
         assert!(w.look().is_empty());
     }

@@ -77,7 +77,7 @@ impl Machine for Drainer {
         for key in &self.jobs {
             let leave = rules::movable(store, key, &|n| draining.contains_key(n), &|id| self.chosen.contains(id));
             // Allocations on nodes whose drain ends are migrated at once, below.
-            let new = leave.iter().filter(|a| !ends(&a.node_id)).map(|a| a.id.clone());
+            let new = leave.iter().filter(|a| !ends(&a.node_id)).map(|a| a.id.to_string());
             self.chosen.extend(new);
         }
         let mut marks: Vec<Arc<Allocation>> =
@@ -150,7 +150,7 @@ fn marking(
             if transitions.len() >= most {
                 close(&mut transitions, &mut evals);
             }
-            transitions.insert(a.id.clone(), mark(job.as_deref()));
+            transitions.insert(a.id.to_string(), mark(job.as_deref()));
         }
         evals.extend(job.map(|job| Evaluation::pending(&job, EvalTrigger::NodeDrain, now, new_id())));
     }

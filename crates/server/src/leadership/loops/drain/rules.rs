@@ -98,8 +98,8 @@ pub(super) mod tests {
     pub(crate) fn alloc(id: &str, job: &Arc<Job>, node: &str) -> Allocation {
         Allocation {
             id: id.into(),
-            namespace: job.namespace.clone(),
-            job_id: job.id.clone(),
+            namespace: Text::from(&job.namespace),
+            job_id: Text::from(&job.id),
             job: Some(job.clone()),
             task_group: "g".into(),
             node_id: node.into(),
@@ -110,7 +110,10 @@ pub(super) mod tests {
     }
 
     pub(crate) fn healthy(a: Allocation) -> Allocation {
-        Allocation { deployment_status: Some(AllocDeploymentStatus { healthy: Some(true), ..Default::default() }), ..a }
+        Allocation {
+            deployment_status: Some(Box::new(AllocDeploymentStatus { healthy: Some(true), ..Default::default() })),
+            ..a
+        }
     }
 
     pub(crate) fn marked(mut a: Allocation) -> Allocation {
@@ -160,7 +163,7 @@ pub(super) mod tests {
             for a in &mut allocs {
                 if a.desired_transition.should_migrate() {
                     a.desired_transition = DesiredTransition::default();
-                    a.id = format!("chosen-{}", a.id);
+                    a.id = format!("chosen-{}", a.id).into();
                 }
             }
             assert_eq!(moved(&j, allocs), want, "{what}");
@@ -219,7 +222,7 @@ pub(super) mod tests {
         let s = store(&[], vec![on(&service), on(&system), on(&plugin)]);
         let left = |ignore_system_jobs| {
             let strategy = DrainStrategy { ignore_system_jobs, ..Default::default() };
-            remaining(&s, DRAINING, &strategy).iter().map(|a| a.id.clone()).collect::<Vec<_>>()
+            remaining(&s, DRAINING, &strategy).iter().map(|a| a.id.to_string()).collect::<Vec<_>>()
         };
         assert_eq!(left(false), ["p", "s", "y"]);
         assert_eq!(left(true), ["p", "s"]);
