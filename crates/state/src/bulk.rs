@@ -90,7 +90,7 @@ impl State {
     /// Finds the node of each allocation; the allocations by ID.
     fn place(&self, rows: Vec<Arc<Allocation>>) -> Vec<Placed> {
         let place = |alloc: Arc<Allocation>| {
-            let slot = self.slots.get(&alloc.node_id).copied().unwrap_or(NO_SLOT);
+            let slot = self.slots.get(alloc.node_id.as_str()).copied().unwrap_or(NO_SLOT);
             Placed { id: Id::new(&alloc.id), slot, entry: Arc::new(AllocEntry::new(alloc)) }
         };
         let mut placed = in_threads(rows, |part| {
