@@ -1,8 +1,7 @@
 //! Snapshot files (`docs/reference/snapshot-format.md`).
 
-use std::borrow::Cow;
-use std::collections::HashSet;
-use std::io::{self, Read};
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -10,11 +9,12 @@ use serde::de::{self, IgnoredAny};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
-use super::{archive, parallel};
+pub use super::build_state::into_state;
+use super::{archive, lines, parallel};
 use encamp_api::json::{JsonError, explained};
 use encamp_model::json::null_is_default;
 use encamp_model::*;
-use encamp_state::{IdHash, State};
+use encamp_state::State;
 
 /// The version this build writes.
 pub const FORMAT_VERSION: u64 = 2;
@@ -31,6 +31,11 @@ const ALWAYS: u64 = 64 << 20;
 const MOST_RESERVED: usize = 1 << 30;
 /// Room behind that, so that reading the last bytes does not grow it.
 const BEYOND: usize = 64 << 10;
+
+/// Shorter texts are parsed as a whole.
+const WORTH_THREADS: u64 = 2 << 20;
+/// The same of compressed ones.
+const WORTH_THREADS_COMPRESSED: u64 = 128 << 10;
 
 /// How gzip files begin.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
@@ -264,26 +269,49 @@ pub fn load_with_rest(
 ) -> Result<(ClusterSnapshot, Option<archive::Rest>), SnapshotError> {
     let name = path.display().to_string();
     let io = |source| SnapshotError::Io { path: name.clone(), source };
-    let mut file = std::fs::File::open(path).map_err(io)?;
+    let mut file = File::open(path).map_err(io)?;
     // Read once: it may be a pipe.
     let mut start = Vec::new();
     (&mut file).take(archive::PEEK).read_to_end(&mut start).map_err(io)?;
     if archive::is_archive(&start) {
         return load_archive(start.chain(file), name, options).map(|(snapshot, rest)| (snapshot, Some(rest)));
     }
-    let mut bytes = start;
-    // Room for the whole file at once, where its length is known: growing by doubling would touch twice what is needed.
     let length = file.metadata().map_or(0, |m| if m.is_file() { m.len() } else { 0 });
-    let _ = bytes.try_reserve(usize::try_from(length).unwrap_or(MOST_RESERVED).min(MOST_RESERVED) + BEYOND);
-    let most = MAX_SIZE - bytes.len() as u64;
-    let read = file.take(most + 1).read_to_end(&mut bytes).map_err(io)?;
-    if read as u64 > most {
-        return Err(SnapshotError::Content { path: name, problem: ContentError::TooLarge });
-    }
-    let file = decode(&bytes, &name)?;
-    drop(bytes);
+    let file = match load_lines(&start, &file, length) {
+        Some(file) => checked(file, &name)?,
+        None => {
+            if length > 0 {
+                file.seek(SeekFrom::Start(start.len() as u64)).map_err(io)?;
+            }
+            load_bytes(start, file, length, &name)?
+        }
+    };
     let snapshot = into_state(file).map_err(|problem| SnapshotError::Content { path: name, problem })?;
     Ok((snapshot, None))
+}
+
+/// Reads a file that is neither compressed nor a pipe without holding its text; `None` if that is not worth it, or if it
+/// is not as this program writes it. The beginning has been read.
+fn load_lines(start: &[u8], file: &File, length: u64) -> Option<SnapshotFile> {
+    let compressed = start.starts_with(&GZIP) || start.starts_with(&ZSTD);
+    if compressed || length < WORTH_THREADS {
+        return None;
+    }
+    lines::parse(start.chain(file), MAX_SIZE)
+}
+
+/// Reads all of a file of that length, 0 if it is not known. The beginning has been read.
+fn load_bytes(start: Vec<u8>, file: File, length: u64, name: &str) -> Result<SnapshotFile, SnapshotError> {
+    let mut bytes = start;
+    // Room for the whole file at once, where its length is known: growing by doubling would touch twice what is needed.
+    let _ = bytes.try_reserve(usize::try_from(length).unwrap_or(MOST_RESERVED).min(MOST_RESERVED) + BEYOND);
+    let most = MAX_SIZE - bytes.len() as u64;
+    let read = file.take(most + 1).read_to_end(&mut bytes);
+    let read = read.map_err(|source| SnapshotError::Io { path: name.to_string(), source })?;
+    if read as u64 > most {
+        return Err(SnapshotError::Content { path: name.to_string(), problem: ContentError::TooLarge });
+    }
+    decode(&bytes, name)
 }
 
 fn load_archive(
@@ -315,11 +343,36 @@ pub fn read(bytes: &[u8], name: &str) -> Result<ClusterSnapshot, SnapshotError> 
 
 /// Decompresses and parses; the text is gone when this returns.
 fn decode(bytes: &[u8], name: &str) -> Result<SnapshotFile, SnapshotError> {
+    if let Some(file) = decode_lines(bytes) {
+        return checked(file, name);
+    }
     let file = match decompress(bytes, name)? {
         Some(plain) => parse(&plain),
         None => parse(bytes),
     };
     file.map_err(|problem| SnapshotError::Content { path: name.to_string(), problem })
+}
+
+/// Decompresses and parses block by block; `None` if that is not worth it, or if the text is not as this program writes
+/// it.
+fn decode_lines(bytes: &[u8]) -> Option<SnapshotFile> {
+    let length = bytes.len() as u64;
+    if bytes.starts_with(&ZSTD) && length >= WORTH_THREADS_COMPRESSED {
+        lines::parse_zstd(bytes, most_held(length))
+    } else if bytes.starts_with(&GZIP) && length >= WORTH_THREADS_COMPRESSED {
+        lines::parse(flate2::read::MultiGzDecoder::new(bytes), most_held(length))
+    } else if length >= WORTH_THREADS {
+        lines::parse(bytes, MAX_SIZE)
+    } else {
+        None
+    }
+}
+
+/// The file, if this build reads its version.
+fn checked(file: SnapshotFile, name: &str) -> Result<SnapshotFile, SnapshotError> {
+    let version = check_version(file.version);
+    version.map_err(|problem| SnapshotError::Content { path: name.to_string(), problem })?;
+    Ok(file)
 }
 
 /// The most that is read of a compressed file of that length.
@@ -432,102 +485,6 @@ fn explain(json: &[u8], first: serde_json::Error) -> ContentError {
         return e;
     }
     explained(json, first).into()
-}
-
-/// Builds the state: indexes, per-node facts, allocations joined with their job versions.
-///
-/// # Errors
-/// IDs are missing or given twice, or an allocation refers to a job that is not there.
-pub fn into_state(file: SnapshotFile) -> Result<ClusterSnapshot, ContentError> {
-    let mut state = State::new();
-    let mut notes = Vec::new();
-    unique("Nodes", &file.nodes, |n| (&n.id).into())?;
-    unique("Allocations", &file.allocations, |a| (&a.id).into())?;
-    unique("Deployments", &file.deployments, |d| (&d.id).into())?;
-    unique("Jobs", &file.jobs, |j| if j.id.is_empty() { "".into() } else { job_key(j).into() })?;
-    if let Some(c) = file.scheduler_configuration {
-        state.set_scheduler_config(Arc::new(c));
-    }
-    state.server_settings = file.server_settings.map(Arc::new);
-    file.node_pools.into_iter().for_each(|p| state.upsert_node_pool(Arc::new(p)));
-    file.namespaces.into_iter().for_each(|n| state.upsert_namespace(Arc::new(n)));
-    for mut n in file.nodes {
-        if n.node_pool.is_empty() {
-            n.node_pool = "default".into();
-        }
-        state.upsert_node(Arc::new(n));
-    }
-    file.jobs.into_iter().for_each(|j| state.upsert_job(Arc::new(j)));
-    let own_jobs: Vec<Arc<Job>> = file.allocation_jobs.into_iter().map(|j| share_job(&state, j)).collect();
-    let mut orphans = 0;
-    let mut allocs = Vec::with_capacity(file.allocations.len());
-    for (i, mut a) in file.allocations.into_iter().enumerate() {
-        // Nobody else holds it yet, so this changes it where it is.
-        join_job(&state, &own_jobs, Arc::make_mut(&mut a)).map_err(|job| ContentError::MissingJob { index: i, job })?;
-        orphans += usize::from(a.job.is_none() && !a.terminal());
-        allocs.push(a);
-    }
-    state.upsert_allocs(allocs);
-    if orphans > 0 {
-        notes.push(format!(
-            "{orphans} allocations name job versions the snapshot does not hold; they keep their resources and are never \
-             preempted"
-        ));
-    }
-    file.deployments.into_iter().for_each(|d| state.upsert_deployment(Arc::new(d)));
-    for v in file.volumes {
-        match v {
-            Volume::Csi(v) => state.upsert_csi_volume(Arc::from(v)),
-            Volume::Host(v) => state.upsert_host_volume(Arc::from(v)),
-        }
-    }
-    file.host_volume_claims.into_iter().for_each(|c| state.upsert_host_volume_claim(Arc::new(c)));
-    state.index = state.index.max(file.index);
-    Ok(ClusterSnapshot { state, taken_at: file.taken_at, archived: false, source: file.source, notes })
-}
-
-/// The stored job version, if it equals this job.
-fn share_job(state: &State, job: Job) -> Arc<Job> {
-    match state.job_version(&job.namespace, &job.id, job.version) {
-        Some(stored) if **stored == job => stored.clone(),
-        _ => Arc::new(job),
-    }
-}
-
-/// Shares jobs instead of a copy per allocation: the one an allocation refers to, else the stored version. An absent
-/// version is version 0. The error is the position of a job that is not there.
-fn join_job(state: &State, own_jobs: &[Arc<Job>], a: &mut Allocation) -> Result<(), u32> {
-    if let Some(position) = a.job_ref.take() {
-        let job = usize::try_from(position).ok().and_then(|i| own_jobs.get(i));
-        a.job = Some(job.ok_or(position)?.clone());
-        return Ok(());
-    }
-    let version = a.job_version().unwrap_or(0);
-    if let Some(stored) = state.job_version(&a.namespace, &a.job_id, version)
-        && a.job.as_ref().is_none_or(|j| j.create_index == stored.create_index)
-    {
-        a.job = Some(stored.clone());
-    }
-    Ok(())
-}
-
-fn job_key(j: &Job) -> String {
-    format!("{}@{} version {}", j.id, j.namespace, j.version)
-}
-
-/// Every object needs an ID, and no two the same.
-fn unique<'a, T>(list: &'static str, items: &'a [T], id: impl Fn(&'a T) -> Cow<'a, str>) -> Result<(), ContentError> {
-    let mut seen: HashSet<Cow<str>, IdHash> = HashSet::with_capacity_and_hasher(items.len(), IdHash::default());
-    for (index, item) in items.iter().enumerate() {
-        let id = id(item);
-        if id.is_empty() {
-            return Err(ContentError::MissingId { list, index });
-        }
-        if let Some(twice) = seen.replace(id) {
-            return Err(ContentError::Duplicate { list, index, id: twice.into_owned() });
-        }
-    }
-    Ok(())
 }
 
 #[cfg(test)]

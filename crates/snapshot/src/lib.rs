@@ -1,7 +1,8 @@
 //! Cluster snapshots: everything that planning needs to know about a cluster, in one JSON file, plain or compressed
 //! (`docs/reference/snapshot-format.md`).
 //!
-//! - [`mod@file`]: the format, and reading it; `parallel`: in several threads. [`mod@save`]: writing it. [`compact`]:
+//! - [`mod@file`]: the format, and reading it; `lines`: files of this program, block by block; `parallel`: other ones, in
+//!   several threads. [`build_state`]: the state of a file. [`mod@save`]: writing it. [`compact`]:
 //!   JSON without zero members.
 //! - [`mod@unload`]: a state as a file. [`mod@inspect`]: the summary of a snapshot. [`mod@diff`]: compares two.
 //! - [`anonymize`]: snapshots without names and secrets that produce the same plans.
@@ -14,10 +15,12 @@
 
 pub mod anonymize;
 pub mod archive;
+pub mod build_state;
 pub mod compact;
 pub mod diff;
 pub mod file;
 pub mod inspect;
+mod lines;
 pub mod live;
 mod parallel;
 pub mod replace;

@@ -1,7 +1,8 @@
 //! Writes snapshot files (`docs/reference/snapshot-format.md`): one object per line, without zero members.
 //!
 //! The text is never in memory as a whole: objects are written one by one, and allocations can come from an iterator
-//! that generates them on demand.
+//! that generates them on demand. What is compressed with zstd is a series of frames of whole lines, so that several
+//! threads can decompress it.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -17,6 +18,9 @@ use encamp_model::Allocation;
 
 /// Bytes that are collected before they are compressed or written.
 const BUFFER: usize = 256 << 10;
+/// Text that a frame of a file compressed with zstd holds, and what is left of the last line. Smaller frames compress
+/// worse, and with larger ones threads that decompress them need more memory.
+const FRAME: usize = 4 << 20;
 
 /// How a file is compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,10 +59,9 @@ pub fn write(
             encoder.finish().map(drop)
         }
         Compression::Zstd => {
-            let mut encoder = zstd::stream::write::Encoder::new(out, zstd::DEFAULT_COMPRESSION_LEVEL)?;
-            encoder.include_checksum(true)?;
-            write_json(&mut encoder, file, more)?;
-            encoder.finish().map(drop)
+            let mut frames = Frames::new(out, FRAME)?;
+            write_json(&mut frames, file, more)?;
+            frames.finish()
         }
     }
 }
@@ -134,6 +137,52 @@ fn write_json(out: &mut dyn Write, file: &SnapshotFile, more: impl IntoIterator<
     text.list("Allocations", allocations.iter().cloned().chain(more.into_iter().map(Arc::new)))?;
     text.buffer.extend_from_slice(b"\n}\n");
     text.flush(0)
+}
+
+/// Compresses a text with zstd, in frames of whole lines that can be decompressed independently of each other.
+struct Frames<'a> {
+    out: &'a mut dyn Write,
+    compressor: zstd::bulk::Compressor<'static>,
+    length: usize,
+    /// What no frame holds yet.
+    text: Vec<u8>,
+}
+
+impl<'a> Frames<'a> {
+    /// Frames of at least so many bytes of text.
+    fn new(out: &'a mut dyn Write, length: usize) -> io::Result<Frames<'a>> {
+        let mut compressor = zstd::bulk::Compressor::new(zstd::DEFAULT_COMPRESSION_LEVEL)?;
+        compressor.include_checksum(true)?;
+        Ok(Frames { out, compressor, length, text: Vec::new() })
+    }
+
+    /// Writes a frame of the first bytes of the text.
+    fn cut(&mut self, end: usize) -> io::Result<()> {
+        let text = self.text.get(..end).unwrap_or_default();
+        self.out.write_all(&self.compressor.compress(text)?)?;
+        self.text.drain(..end);
+        Ok(())
+    }
+
+    fn finish(mut self) -> io::Result<()> {
+        if self.text.is_empty() { Ok(()) } else { self.cut(self.text.len()) }
+    }
+}
+
+impl Write for Frames<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.text.extend_from_slice(bytes);
+        if self.text.len() >= self.length
+            && let Some(last) = memchr::memrchr(b'\n', &self.text)
+        {
+            self.cut(last + 1)?;
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
 }
 
 struct Text<'a> {
@@ -240,6 +289,27 @@ mod tests {
         write(&mut parts, Compression::None, &file, more.into_iter().map(std::sync::Arc::unwrap_or_clone)).unwrap();
         assert_eq!(parts, whole);
         assert_eq!(sample().allocations.len(), whole.windows(8).filter(|w| w == b"\"JobID\":").count());
+    }
+
+    #[test]
+    fn frames_hold_whole_lines() {
+        let mut text = Vec::new();
+        write(&mut text, Compression::None, &sample(), []).unwrap();
+        for length in [1, 50, 1000, 1 << 20] {
+            let mut compressed = Vec::new();
+            let mut frames = Frames::new(&mut compressed, length).unwrap();
+            text.chunks(7).for_each(|piece| frames.write_all(piece).unwrap());
+            frames.finish().unwrap();
+            assert_eq!(zstd::stream::decode_all(&compressed[..]).unwrap(), text, "{length}");
+            let (mut rest, mut count) = (&compressed[..], 0);
+            while !rest.is_empty() {
+                let (frame, behind) = rest.split_at(zstd::zstd_safe::find_frame_compressed_size(rest).unwrap());
+                let lines = zstd::bulk::decompress(frame, text.len()).unwrap();
+                assert!(lines.ends_with(b"\n"), "{length}");
+                (rest, count) = (behind, count + 1);
+            }
+            assert_eq!(count > 1, length < 1000, "{length}: {count} frames");
+        }
     }
 
     #[test]
