@@ -158,9 +158,9 @@ fn change_allocs(random: &mut Random, state: &mut State, now: i64, index: u64) {
 
 fn end(random: &mut Random, a: &mut Allocation, status: ClientStatus, now: i64) {
     let finished = Time::from_unix_nanos(now - random.of(&[0, SECOND, 40 * SECOND, HOUR, 3 * HOUR]));
-    for t in a.task_states.values_mut() {
+    a.task_states.change(|t| {
         (t.state, t.failed, t.finished_at) = (TaskStatus::Dead, status == ClientStatus::Failed, finished);
-    }
+    });
     a.client_status = status;
 }
 

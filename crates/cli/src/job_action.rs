@@ -127,9 +127,9 @@ fn any(all: &[AllocListStub]) -> Option<&AllocListStub> {
 
 /// The task of an allocation that has only one.
 fn only_task(alloc: &AllocListStub) -> CommandResult<String> {
-    let tasks: Vec<&String> = alloc.task_states.keys().collect();
+    let tasks: Vec<String> = alloc.task_states.keys().collect();
     match tasks.as_slice() {
-        [only] => Ok(only.to_string()),
+        [only] => Ok(only.clone()),
         several => {
             let listed: Vec<String> = several.iter().map(|t| format!("  * {t}\n")).collect();
             let id = quoted(super::render::values::id(&alloc.id, false));

@@ -120,7 +120,8 @@ impl Fake {
     async fn status(&self, id: &str, status: ClientStatus) {
         let events = || {
             let alloc = self.alloc(id);
-            let events = alloc.task_states.values().flat_map(|s| &s.events).map(|e| e.display_message);
+            let events =
+                alloc.task_states.values().flat_map(|s| s.events.iter().map(|e| e.display_message).collect::<Vec<_>>());
             format!("{status:?} of {id}: {:?}", events.collect::<Vec<_>>())
         };
         let end = Instant::now() + PATIENCE;

@@ -9,7 +9,7 @@ use super::group::*;
 use super::job::*;
 use super::json::{is_default, narrow, narrow_list, nil, null_is_default};
 use super::modes::TaskEventType;
-use super::packed::{PackedList, PackedMetric, TaskEvents};
+use super::packed::{PackedList, PackedMetric, TaskEvents, TaskStates};
 use super::recent;
 use super::resources::*;
 use super::scores::Scores;
@@ -88,7 +88,7 @@ pub struct Allocation {
     pub client_description: String,
     /// By task; as the node reports them.
     #[serde(skip_serializing_if = "is_default")]
-    pub task_states: SortedMap<TaskState>,
+    pub task_states: TaskStates,
     /// Changes of the client status that servers made, the oldest first.
     #[serde(skip_serializing_if = "is_default")]
     pub alloc_states: Vec<AllocState>,
@@ -183,7 +183,7 @@ pub struct AllocListStub {
     pub desired_transition: DesiredTransition,
     /// By task; null if the request left them out.
     #[serde(with = "nil")]
-    pub task_states: SortedMap<TaskState>,
+    pub task_states: TaskStates,
     /// Its health in its deployment; null: not known yet, and no canary.
     pub deployment_status: Option<AllocDeploymentStatus>,
     /// The delayed evaluation that will look at it again; empty: none.

@@ -21,7 +21,8 @@ impl Allocation {
 
     /// At least one task state, and every one is dead and not failed.
     pub fn ran_successfully(&self) -> bool {
-        !self.task_states.is_empty() && self.task_states.values().all(|t| t.state == TaskStatus::Dead && !t.failed)
+        !self.task_states.is_empty()
+            && self.task_states.without_events().all(|t| t.state == TaskStatus::Dead && !t.failed)
     }
 
     /// Whether the allocation is a canary of its deployment.
@@ -73,7 +74,7 @@ impl Allocation {
 
     /// When the allocation finished: the latest end of a task, else the last change; `None` if neither is known.
     pub fn last_event_time(&self) -> Option<i64> {
-        let finished = self.task_states.values().filter_map(|t| t.finished_at.unix_nanos()).max();
+        let finished = self.task_states.without_events().filter_map(|t| t.finished_at.unix_nanos()).max();
         finished.or((self.modify_time != 0).then_some(self.modify_time))
     }
 

@@ -56,6 +56,16 @@ impl Time {
         Some(i64::try_from(nanos).unwrap_or(if nanos < 0 { i64::MIN } else { i64::MAX }))
     }
 
+    /// Unix seconds, nanoseconds after the second, seconds east of UTC.
+    pub(crate) fn parts(self) -> (i64, u32, i32) {
+        (self.seconds, self.nanos, self.zone)
+    }
+
+    /// The time of these parts.
+    pub(crate) fn from_parts(seconds: i64, nanos: u32, zone: i32) -> Time {
+        Time { seconds, nanos, zone }
+    }
+
     /// Parses RFC 3339 text; the zero time and the empty text are unset.
     ///
     /// # Errors

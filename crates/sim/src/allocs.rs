@@ -196,7 +196,7 @@ fn rescheduled(group: &TaskGroup, previous: &str, node: &Node, at: i64) -> Resch
 }
 
 /// The states of the tasks, without events.
-fn task_states(group: &TaskGroup, fate: Fate, started: i64, ended: i64) -> SortedMap<TaskState> {
+fn task_states(group: &TaskGroup, fate: Fate, started: i64, ended: i64) -> TaskStates {
     let state = |task: &Task| {
         let once = task.lifecycle.as_ref().is_some_and(|l| l.hook == LifecycleHook::Prestart && !l.sidecar);
         let over = !fate.live() && fate != Fate::Lost;

@@ -133,7 +133,7 @@ impl Fake {
             if test(&alloc) {
                 return alloc;
             }
-            let states: Vec<_> = alloc.task_states.keys().map(|t| (t, texts(&alloc, t))).collect();
+            let states: Vec<_> = alloc.task_states.keys().map(|t| (texts(&alloc, &t), t)).collect();
             assert!(Instant::now() < end, "waited in vain for {what}: {} {states:?}", alloc.client_status);
             tokio::time::sleep(Duration::from_millis(10)).await;
         }

@@ -34,7 +34,7 @@ async fn tasks_outlive_the_agent() {
     let alloc = alloc(JobType::Service, &format!("[{}]", shell("main", "echo $$; exec sleep 1000", "")));
     let id = alloc.id.clone();
     servers.write(alloc);
-    let before = servers.status(&id, ClientStatus::Running).await.task_states.get("main").expect("a state").clone();
+    let before = servers.status(&id, ClientStatus::Running).await.task_states.get("main").expect("a state");
     tokio::time::timeout(PATIENCE, client.shutdown()).await.unwrap();
     let log = dir.0.join("alloc").join(&id).join("alloc/logs/main.stdout.0");
     let pid: u32 = until("the number", || std::fs::read_to_string(&log).ok()?.trim().parse().ok()).await;

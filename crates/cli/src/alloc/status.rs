@@ -145,7 +145,7 @@ impl AllocStatus {
     ) {
         for task in tasks::ordered(alloc) {
             context.ui.output_markup(&task.heading());
-            let usage = stats.and_then(|s| s.tasks.get(task.name)).map(|t| &t.resource_usage);
+            let usage = stats.and_then(|s| s.tasks.get(&task.name)).map(|t| &t.resource_usage);
             for part in task.parts(alloc, usage, self.stats) {
                 context.ui.output(&part);
             }

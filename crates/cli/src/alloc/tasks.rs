@@ -18,8 +18,8 @@ use encamp_model::{
 /// A task of an allocation.
 pub(super) struct TaskView<'a> {
     /// Its name.
-    pub name: &'a str,
-    state: &'a TaskState,
+    pub name: String,
+    state: TaskState,
     /// The task as defined by the job.
     of_job: Option<&'a Task>,
 }
@@ -29,14 +29,11 @@ pub(super) fn ordered(alloc: &Allocation) -> Vec<TaskView<'_>> {
     let group = alloc.job.as_ref().and_then(|job| job.lookup_group(&alloc.task_group));
     let of_job = |name: &str| group.and_then(|g| g.tasks.iter().find(|t| t.name == name));
     let states = alloc.task_states.iter();
-    let mut tasks: Vec<_> =
-        states.map(|(name, state)| TaskView { name: name.as_ref(), state, of_job: of_job(name) }).collect();
-    tasks.sort_by_key(|task| {
-        let rank = match task.of_job.and_then(|t| t.lifecycle.as_ref()) {
-            Some(lifecycle) => u8::from(lifecycle.sidecar),
-            None => 2,
-        };
-        (rank, task.name)
+    let mut tasks: Vec<_> = states.map(|(name, state)| TaskView { of_job: of_job(&name), name, state }).collect();
+    // They are in the order of their names.
+    tasks.sort_by_key(|task| match task.of_job.and_then(|t| t.lifecycle.as_ref()) {
+        Some(lifecycle) => u8::from(lifecycle.sidecar),
+        None => 2,
     });
     tasks
 }
@@ -74,13 +71,13 @@ impl TaskView<'_> {
     /// The first line, with tags.
     pub(super) fn heading(&self) -> String {
         let lifecycle = self.lifecycle().map(|l| format!(" ({l})")).unwrap_or_default();
-        format!("\n[bold]Task {}{lifecycle} is {}[reset]", quoted(self.name), quoted(self.state.state.as_str()))
+        format!("\n[bold]Task {}{lifecycle} is {}[reset]", quoted(&self.name), quoted(self.state.state.as_str()))
     }
 
     /// The resources and their usage; with `all`, every measured value. Ends with an empty line.
     pub(super) fn parts(&self, alloc: &Allocation, usage: Option<&ResourceUsage>, all: bool) -> Vec<String> {
         let mut parts = Vec::new();
-        if let Some(resources) = resources(alloc, self.name) {
+        if let Some(resources) = resources(alloc, &self.name) {
             parts.push("Task Resources:".into());
             parts.push(resource_table(alloc, &resources, usage));
         }

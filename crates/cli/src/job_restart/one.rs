@@ -48,9 +48,9 @@ pub(super) async fn restart(
         return client.restart_allocation(within, &a.id, "", false).await.context(failed);
     }
     for task in a.task_states.keys().filter(|task| how.task.contains(task)) {
-        tell(format!("Restarting task {} in {place}", quoted(task)));
-        let restarted = client.restart_allocation(within, &a.id, task, false).await;
-        restarted.context(format_args!("Error restarting task {} in {place}", quoted(task)))?;
+        tell(format!("Restarting task {} in {place}", quoted(&task)));
+        let restarted = client.restart_allocation(within, &a.id, &task, false).await;
+        restarted.context(format_args!("Error restarting task {} in {place}", quoted(&task)))?;
     }
     Ok(())
 }

@@ -46,7 +46,7 @@ fn left_out(plan: &Plan, a: &AllocListStub) -> Option<String> {
     if !plan.groups.is_empty() && !plan.groups.contains(&a.task_group) {
         return Some("it doesn't have any of requested groups".into());
     }
-    if !plan.tasks.is_empty() && !a.task_states.keys().any(|task| plan.tasks.contains(task)) {
+    if !plan.tasks.is_empty() && !a.task_states.keys().any(|task| plan.tasks.contains(&task)) {
         return Some("it doesn't have any of requested tasks".into());
     }
     None

@@ -81,7 +81,7 @@ fn publish_sums(metrics: &Metrics, node: &Node, runners: &[std::sync::Arc<AllocR
     for runner in runners.iter().filter(|r| !r.is_destroyed()) {
         let view = runner.view();
         for (state, count) in &mut tasks {
-            *count += view.task_states.values().filter(|t| t.state == *state).count();
+            *count += view.task_states.without_events().filter(|t| t.state == *state).count();
         }
         match view.client_status {
             ClientStatus::Complete | ClientStatus::Failed | ClientStatus::Lost => {

@@ -15,7 +15,7 @@ use super::super::runner::error::InvalidAlloc;
 use super::super::servers::{Servers, ServersError};
 use super::{Agent, BLOCK};
 use crate::clock;
-use encamp_model::{AllocDeploymentStatus, Allocation, ClientStatus, TaskEventType, TaskState, Time};
+use encamp_model::{AllocDeploymentStatus, Allocation, ClientStatus, SortedMap, TaskEventType, TaskState, Time};
 
 /// How often a predecessor on another node is polled.
 const REMOTE_POLL: Duration = Duration::from_secs(2);
@@ -205,7 +205,7 @@ impl Agent {
     pub(super) fn refuse(&self, alloc: &Arc<Allocation>, error: &dyn fmt::Display) {
         self.invalid.lock().insert(alloc.id.clone());
         let now = Time::from_unix_nanos(clock::now());
-        let mut states = alloc.task_states.clone();
+        let mut states: SortedMap<TaskState> = alloc.task_states.iter().collect();
         for task in alloc.group().into_iter().flat_map(|g| &g.tasks) {
             if !states.contains_key(&task.name) {
                 states.insert(task.name.clone(), TaskState::default());
@@ -223,7 +223,7 @@ impl Agent {
             node_id: alloc.node_id.clone(),
             client_status: ClientStatus::Failed,
             client_description: format!("Unable to add allocation due to error: {error}"),
-            task_states: states,
+            task_states: states.into(),
             deployment_status: Some(health),
             ..Allocation::default()
         });

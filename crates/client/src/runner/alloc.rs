@@ -228,7 +228,7 @@ impl AllocRunner {
             node_id: alloc.node_id.clone(),
             client_status: status,
             client_description: description.into(),
-            task_states: states,
+            task_states: states.into(),
             deployment_status,
             network_status: Some(Box::new(self.network_status())),
             ..Allocation::default()

@@ -61,6 +61,12 @@ impl<'a> Writer<'a> {
         self.out.extend_from_slice(bytes);
     }
 
+    /// These bytes, after their number.
+    pub(super) fn counted(&mut self, bytes: &[u8]) {
+        self.count(bytes.len());
+        self.bytes(bytes);
+    }
+
     /// A text.
     pub(super) fn text(&mut self, text: &'a str) {
         if let Some(n) = self.frequent.iter().position(|t| *t == text) {
@@ -132,6 +138,12 @@ impl<'a> Reader<'a> {
         bytes
     }
 
+    /// Bytes after their number.
+    pub(super) fn counted(&mut self) -> &'a [u8] {
+        let size = self.count();
+        self.bytes(size)
+    }
+
     /// So many bytes.
     pub(super) fn array<const N: usize>(&mut self) -> [u8; N] {
         self.bytes(N).try_into().unwrap_or([0; N])
@@ -155,6 +167,11 @@ impl<'a> Reader<'a> {
             }
         }
     }
+}
+
+/// The bit, if it is set.
+pub(super) fn flag(set: bool, bit: u64) -> u64 {
+    if set { bit } else { 0 }
 }
 
 /// Numbers close to 0 as small numbers.

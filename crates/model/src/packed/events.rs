@@ -7,7 +7,7 @@ use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::codec::{Reader, Writer};
+use super::codec::{Reader, Writer, flag};
 use crate::alloc::TaskEvent;
 use crate::modes::TaskEventType;
 
@@ -126,6 +126,14 @@ impl TaskEvents {
     pub fn packed_len(&self) -> usize {
         self.0.len()
     }
+
+    pub(super) fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    pub(super) fn from_bytes(bytes: &[u8]) -> TaskEvents {
+        TaskEvents(bytes.into())
+    }
 }
 
 /// Types and times of events: see [`TaskEvents::stamps`].
@@ -140,8 +148,8 @@ impl<'a> TaskEventStamps<'a> {
     /// Takes the stamps from the beginning of the bytes; the reader continues behind them.
     fn new(reader: &mut Reader<'a>) -> TaskEventStamps<'a> {
         let left = reader.count();
-        let size = if left == 0 { 0 } else { reader.count() };
-        let rest = Reader::new(reader.bytes(size), &FREQUENT);
+        let stamps: &[u8] = if left == 0 { &[] } else { reader.counted() };
+        let rest = Reader::new(stamps, &FREQUENT);
         TaskEventStamps { left, time: 0, rest }
     }
 }
@@ -215,14 +223,12 @@ fn write_stamps(w: &mut Writer<'_>, events: &[TaskEvent]) {
         before = event.time;
     }
     let stamps = inner.finish();
-    w.count(stamps.len());
-    w.bytes(&stamps);
+    w.counted(&stamps);
 }
 
 fn write<'a>(w: &mut Writer<'a>, event: &'a TaskEvent) {
     let (numbers, texts) = (numbers(event), texts(event));
     let composed = event.has_composed_display();
-    let flag = |set: bool, bit: u64| if set { bit } else { 0 };
     let mut set = flag(composed, bit::COMPOSED)
         | flag(!event.details.is_empty(), bit::DETAILS)
         | flag(!event.message.is_empty(), bit::MESSAGE)

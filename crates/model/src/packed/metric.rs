@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::codec::{Reader, Writer, uuid_bytes, uuid_text};
+use super::codec::{Reader, Writer, flag, uuid_bytes, uuid_text};
 use crate::alloc::{AllocMetric, NodeScoreMeta};
 use crate::scores::Scores;
 use crate::sorted_map::SortedMap;
@@ -113,11 +113,6 @@ impl From<AllocMetric> for PackedMetric {
     }
 }
 
-/// The bit, if it is set.
-fn flag(set: bool, bit: u64) -> u64 {
-    if set { bit } else { 0 }
-}
-
 fn write<'a>(w: &mut Writer<'a>, m: &'a AllocMetric) {
     let numbers = [
         (m.nodes_evaluated, bit::NODES_EVALUATED),
@@ -212,9 +207,7 @@ fn read_counts(r: &mut Reader<'_>) -> impl Iterator<Item = (String, i64)> {
 fn write_rare<'a>(w: &mut Writer<'a>, m: &'a AllocMetric) {
     if !m.resources_exhausted.is_empty() {
         // Its JSON has every member, and keys that are text.
-        let text = serde_json::to_vec(&m.resources_exhausted).unwrap_or_default();
-        w.count(text.len());
-        w.bytes(&text);
+        w.counted(&serde_json::to_vec(&m.resources_exhausted).unwrap_or_default());
     }
     if !m.quota_exhausted.is_empty() {
         w.count(m.quota_exhausted.len());
@@ -231,8 +224,7 @@ fn write_rare<'a>(w: &mut Writer<'a>, m: &'a AllocMetric) {
 
 fn read_rare(r: &mut Reader<'_>, set: u64, m: &mut AllocMetric) {
     if set & bit::RESOURCES_EXHAUSTED != 0 {
-        let size = r.count();
-        m.resources_exhausted = serde_json::from_slice(r.bytes(size)).unwrap_or_default();
+        m.resources_exhausted = serde_json::from_slice(r.counted()).unwrap_or_default();
     }
     if set & bit::QUOTA_EXHAUSTED != 0 {
         m.quota_exhausted = (0..r.count()).map(|_| r.text().into_owned()).collect();

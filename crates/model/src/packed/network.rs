@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::codec::{Reader, Writer};
+use super::codec::{Reader, Writer, flag};
 use super::list::Pack;
 use crate::alloc::AllocatedPortMapping;
 use crate::resources::{CniConfig, DnsConfig, NetworkResource, Port};
@@ -46,10 +46,6 @@ mod of_network {
     pub(super) const HOSTNAME: u64 = 1 << 7;
     pub(super) const DNS: u64 = 1 << 8;
     pub(super) const CNI: u64 = 1 << 9;
-}
-
-fn flag(set: bool, bit: u64) -> u64 {
-    if set { bit } else { 0 }
 }
 
 /// What host and allocation know of a port: numbers outside and inside, and whether collisions do not matter.

@@ -247,9 +247,9 @@ fn ended(a: &Allocation, now: i64) -> Allocation {
     let mut a = a.clone();
     a.client_status = ClientStatus::Complete;
     a.modify_time = now;
-    for task in a.task_states.values_mut() {
+    a.task_states.change(|task| {
         (task.state, task.failed) = (TaskStatus::Dead, false);
         task.finished_at = Time::from_unix_nanos(now);
-    }
+    });
     a
 }

@@ -148,13 +148,13 @@ fn failed(state: &State, child: &Job) -> bool {
 
 /// When an allocation began to run, Unix nanoseconds.
 pub(super) fn began(a: &Allocation) -> i64 {
-    let started = a.task_states.values().filter_map(|t| t.started_at.unix_nanos()).filter(|t| *t > 0).min();
+    let started = a.task_states.without_events().filter_map(|t| t.started_at.unix_nanos()).filter(|t| *t > 0).min();
     started.unwrap_or(a.create_time)
 }
 
 /// When an allocation ended, Unix nanoseconds.
 fn ended(a: &Allocation) -> i64 {
-    let finished = a.task_states.values().filter_map(|t| t.finished_at.unix_nanos()).filter(|t| *t > 0).max();
+    let finished = a.task_states.without_events().filter_map(|t| t.finished_at.unix_nanos()).filter(|t| *t > 0).max();
     finished.unwrap_or(a.modify_time)
 }
 

@@ -108,7 +108,7 @@ impl Group<'_, '_> {
     fn started(&self, original: &Allocation, a: &Allocation) -> Option<i64> {
         let mut first = None;
         for t in original.group().iter().flat_map(|g| &g.tasks) {
-            let start = a.task_states.get(&t.name).and_then(last_start);
+            let start = a.task_states.get(&t.name).as_ref().and_then(last_start);
             if t.leader {
                 return start;
             }

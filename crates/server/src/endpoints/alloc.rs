@@ -88,7 +88,7 @@ pub fn listed(alloc: &Allocation, resources: bool, task_states: bool) -> AllocLi
         stub.allocated_resources = alloc.allocated_resources.clone();
     }
     if !task_states {
-        stub.task_states = SortedMap::default();
+        stub.task_states = TaskStates::default();
     }
     stub
 }

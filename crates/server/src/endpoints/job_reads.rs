@@ -226,7 +226,10 @@ pub fn status(store: &StateStore, job: &Job) -> (u64, JobStatusesJob) {
             deployment_status: JobStatusesDeployment { canary: a.is_canary(), healthy: a.health() },
             job_version: a.job_version().unwrap_or_default(),
             followup_eval_id: a.followup_eval_id.clone(),
-            has_paused_task: a.task_states.values().any(|t| matches!(t.paused.as_str(), "pause" | "scheduled_pause")),
+            has_paused_task: a
+                .task_states
+                .without_events()
+                .any(|t| matches!(t.paused.as_str(), "pause" | "scheduled_pause")),
         });
     }
     out.latest_deployment = store.state().latest_deployment(&job.namespace, &job.id).map(|d| {

@@ -214,8 +214,8 @@ pub(crate) fn client_update(
 /// does not precede others.
 fn outdated(stored: &Allocation, reported: &Allocation) -> bool {
     let ended = matches!(stored.client_status, ClientStatus::Complete | ClientStatus::Failed);
-    let behind = |(task, reported): (&String, &TaskState)| {
-        let (newest, stored) = (reported.events.stamps().last(), stored.task_states.get(task));
+    let behind = |(task, reported): (String, TaskState)| {
+        let (newest, stored) = (reported.events.stamps().last(), stored.task_states.get(&task));
         newest.zip(stored).is_some_and(|(newest, stored)| {
             stored.events.stamps().last() != Some(newest.clone()) && stored.events.stamps().any(|e| e == newest)
         })

@@ -422,7 +422,7 @@ mod tests {
         let [run, well, stop] = &received[..] else { panic!("{received:?}") };
         assert_eq!((&run.client_status, run.health()), (&ClientStatus::Running, None));
         assert_eq!((&well.client_status, well.health()), (&ClientStatus::Running, Some(true)));
-        let state = |a: &Allocation| a.task_states.get("t").expect("a state").state.clone();
+        let state = |a: &Allocation| a.task_states.get("t").expect("a state").state;
         assert_eq!((state(run), state(stop)), (TaskStatus::Running, TaskStatus::Dead));
         assert_eq!((&stop.client_status, stop.deployment_status.is_none()), (&ClientStatus::Complete, true));
         let counts = [&tally.live, &tally.expired, &tally.errors, &tally.running, &tally.stopped].map(Tally::get);
