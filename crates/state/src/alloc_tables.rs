@@ -108,6 +108,12 @@ impl AllocsById {
     }
 }
 
+impl FromIterator<(Id, Arc<AllocEntry>)> for AllocsById {
+    fn from_iter<I: IntoIterator<Item = (Id, Arc<AllocEntry>)>>(entries: I) -> AllocsById {
+        AllocsById { decoded: entries.into_iter().collect(), lazy: None }
+    }
+}
+
 impl<'a> IntoIterator for &'a AllocsById {
     type Item = &'a Arc<AllocEntry>;
     type IntoIter = imbl::ordmap::Values<'a, Id, Arc<AllocEntry>, imbl::shared_ptr::DefaultSharedPtr>;

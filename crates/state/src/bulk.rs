@@ -5,9 +5,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::thread;
 
-use super::alloc_tables::{Allocs, AllocsById, NO_SLOT};
+use super::alloc_tables::{Allocs, NO_SLOT};
 use super::hash::IdHash;
 use super::id::Id;
+use super::lazy::table::Table;
 use super::node::NodeEntry;
 use super::slots::Slots;
 use super::summary::NodeSummary;
@@ -81,7 +82,6 @@ impl State {
             }
             let slot = u32::try_from(nodes.len()).unwrap_or(u32::MAX);
             self.slots.insert(node.id.clone(), slot);
-            self.slots_in_order.insert(node.id.clone(), slot);
             nodes.push(node);
         }
         nodes
@@ -118,11 +118,11 @@ impl State {
             let mut entry = NodeEntry::new(node, u32::try_from(slot).unwrap_or(u32::MAX));
             let of_node = allocs_of.get(slot).into_iter().flatten();
             entry.put_allocs(of_node.map(|p| (p.id.clone(), p.entry.clone())));
-            (NodeSummary::of(&entry), Arc::new(entry))
+            (NodeSummary::of(&entry), Some(Arc::new(entry)))
         };
         let (entries, by_job, slots) = thread::scope(|scope| {
             let by_job = scope.spawn(|| by_job(placed));
-            let slots = scope.spawn(|| placed.iter().map(|p| (p.id.clone(), p.slot)).collect());
+            let slots = scope.spawn(|| placed.iter().map(|p| (p.id.clone(), p.slot)).collect::<imbl::OrdMap<_, _>>());
             let entries = in_threads(numbered, |part| part.into_iter().map(&entry).collect());
             (entries, joined(by_job), joined(slots))
         });
@@ -130,9 +130,9 @@ impl State {
         (self.summaries, self.nodes) = (Slots::of(summaries), Slots::of(entries));
         let orphaned = || placed.iter().filter(|p| p.slot == NO_SLOT);
         self.allocs = Allocs {
-            slots,
-            by_job,
-            orphaned: AllocsById(orphaned().map(|p| (p.id.clone(), p.entry.clone())).collect()),
+            slots: Table::Tree(slots),
+            by_job: Table::Tree(by_job),
+            orphaned: orphaned().map(|p| (p.id.clone(), p.entry.clone())).collect(),
             orphaned_by_node: orphaned().map(|p| (Id::new(&p.entry.alloc.node_id), p.id.clone())).collect(),
         };
     }

@@ -107,7 +107,7 @@ impl State {
             let old_slot = self.allocs.slots.get(&id).copied();
             let old = old_slot.and_then(|s| self.in_slot(s, &id)).cloned();
             let stays = old.as_ref().is_some_and(|o| o.alloc.node_id == alloc.node_id);
-            let slot = old_slot.filter(|_| stays).or_else(|| self.slots.get(&*alloc.node_id).copied());
+            let slot = old_slot.filter(|_| stays).or_else(|| self.slots.get(&alloc.node_id).copied());
             let slot = slot.unwrap_or(NO_SLOT);
             note(&id, old.as_ref().map(|e| &*e.alloc), &alloc);
             let entry = Arc::new(AllocEntry::after(alloc, old.as_deref()));
