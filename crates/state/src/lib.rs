@@ -4,6 +4,7 @@
 //! - [`State`]: the tables. Cloning is O(1); [`Snapshot`] is such a clone, shared and read only.
 //! - [`store`]: everything a server stores ([`StateStore`]): the state plus evaluations, summaries, policies and the
 //!   rest.
+//! - [`State::load`]: a whole state of [`Rows`].
 //! - `alloc_tables`: the tables of allocations ([`AllocsById`]). `allocs`: reads and writes of them.
 //! - [`Id`]: IDs and names as keys. [`IdHash`]: the hash of IDs.
 //! - [`index`]: the nodes as schedulers list them ([`NodeIndex`]).
@@ -21,6 +22,7 @@
 
 mod alloc_tables;
 mod allocs;
+mod bulk;
 mod hash;
 mod id;
 pub mod index;
@@ -36,6 +38,7 @@ mod tables;
 pub mod usage;
 
 pub use alloc_tables::AllocsById;
+pub use bulk::Rows;
 pub use hash::IdHash;
 pub use id::Id;
 pub use index::{NodeIndex, Verdicts};

@@ -21,6 +21,14 @@ impl<T> Default for Slots<T> {
 }
 
 impl<T: Clone> Slots<T> {
+    /// These values, the first one in slot 0.
+    pub(super) fn of(values: Vec<T>) -> Slots<T> {
+        let len = values.len();
+        let mut values = values.into_iter();
+        let blocks = (0..len.div_ceil(BLOCK)).map(|_| values.by_ref().take(BLOCK).collect());
+        Slots { blocks: Arc::new(blocks.collect()), len }
+    }
+
     /// How many values there are.
     pub(super) fn len(&self) -> usize {
         self.len
@@ -77,6 +85,7 @@ mod tests {
             *first = 7;
         }
         plain[0] = 7;
+        assert_eq!(Slots::of(plain.clone()).iter().copied().collect::<Vec<_>>(), plain);
         for (slots, plain) in clones.into_iter().chain([(slots, plain)]) {
             assert_eq!(slots.iter().copied().collect::<Vec<_>>(), plain);
             assert_eq!((slots.len(), slots.get(0), slots.get(plain.len())), (plain.len(), plain.first(), None));

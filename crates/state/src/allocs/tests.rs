@@ -5,7 +5,7 @@ use crate::{NodeSummary, NodeUsage};
 use encamp_model::random::Random;
 use encamp_model::*;
 
-fn node(number: u64) -> Arc<Node> {
+pub(crate) fn node(number: u64) -> Arc<Node> {
     let network = |ip: &str| NetworkResource { device: "eth0".into(), ip: ip.into(), mbits: 100, ..Default::default() };
     let instances = (0..2).map(|i| NodeDevice { id: format!("gpu-{i}"), healthy: true, ..Default::default() });
     let gpu = NodeDeviceResource { vendor: "v".into(), r#type: "gpu".into(), name: "n".into(), ..Default::default() };
@@ -63,7 +63,7 @@ fn resources(random: &mut Random) -> AllocatedResources {
     }
 }
 
-fn allocation(random: &mut Random, stored: Option<&Allocation>) -> Allocation {
+pub(crate) fn allocation(random: &mut Random, stored: Option<&Allocation>) -> Allocation {
     let mut a = stored.cloned().unwrap_or_default();
     if stored.is_none() || random.below(8) == 0 {
         a.node_id = format!("n{}", random.below(4));
