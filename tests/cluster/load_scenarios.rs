@@ -75,6 +75,16 @@ fn jobs_are_placed_and_run() {
     let [place, run] = report["steps"].as_array().expect("steps").as_slice() else { panic!("{report}") };
     assert_eq!((place["name"].as_str(), number(place, "evaluations_processed")), (Some("place"), 3));
     assert!(run["seconds"].as_f64() >= place["seconds"].as_f64(), "{report}");
+    assert!((1..=number(&report, "peak_rss_mb")).contains(&number(&report, "rss_mb")), "{report}");
+    let restart = &report["restart"];
+    for seconds in ["from_log_seconds", "snapshot_seconds", "seconds", "restore_seconds"] {
+        assert!(restart[seconds].as_f64().is_some_and(|s| s > 0.0), "{report}");
+    }
+    assert!(restart["restore_seconds"].as_f64() < restart["seconds"].as_f64(), "{report}");
+    for writes in ["write, idle", "write, snapshot"] {
+        let timing = report["timings"].as_array().expect("timings").iter().find(|t| t["name"] == writes);
+        assert!(timing.is_some_and(|t| number(t, "count") >= 1), "{report}");
+    }
 }
 
 #[test]

@@ -15,6 +15,9 @@ use encamp_sim::load::c1m::{self, C1m};
 /// Step "place": the schedulers run until all allocations are placed and committed. Step "run": from the same time
 /// until all nodes have pulled and reported their allocations.
 ///
+/// A single server is then restarted. It writes a snapshot of its state, during which small writes are measured, and is
+/// restarted again with that snapshot. A restart counts from the start of the process until there is a leader.
+///
 /// The times of server components are measured as medians and 99th percentiles of ten-second intervals. The output
 /// shows the median of the medians and the worst of the percentiles.
 ///

@@ -213,8 +213,16 @@ fn summary(o: &Outcome) -> String {
     facts.extend([
         format!("False Expiries|{}", o.false_expiries),
         format!("Peak RSS|{} MiB", o.peak_rss_mb),
+        format!("RSS at End|{} MiB", o.rss_mb),
         format!("Server CPU|{:.1} s", o.server_cpu_seconds),
     ]);
+    if let Some(r) = &o.restart {
+        facts.extend([
+            format!("Snapshot|{:.2} s, {} MiB", r.snapshot_seconds, r.snapshot_mb),
+            format!("Restart|{:.2} s, {:.2} s of it to restore the snapshot", r.seconds, r.restore_seconds),
+            format!("Restart from Log|{:.2} s", r.from_log_seconds),
+        ]);
+    }
     let mut steps = vec!["Step|Pending|Processed|Canceled|Log Entries|Operations|Seconds|Server CPU".to_string()];
     steps.extend(o.steps.iter().map(|s| {
         let evaluations = format!("{}|{}|{}", s.evaluations_pending, s.evaluations_processed, s.evaluations_canceled);

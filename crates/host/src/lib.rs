@@ -2,6 +2,7 @@
 //!
 //! - [`threads`]: starts threads outside of the asynchronous runtime, and lets them wait. [`watch_value`]: values that tasks
 //!   can wait for.
+//! - [`parallel`]: work on many items in several threads.
 //! - [`ids`]: the clock, random numbers, new IDs. [`disk`]: durable files.
 //! - [`simulation`]: a simulated machine. A deterministic cluster test installs one on its threads; [`threads`],
 //!   [`ids`] and [`disk`] use it there. Program and test run the same code.
@@ -13,6 +14,7 @@
 
 pub mod disk;
 pub mod ids;
+pub mod parallel;
 pub mod simulation;
 pub mod threads;
 pub mod watch_value;

@@ -64,6 +64,14 @@ pub fn encode_to<T: Serialize>(value: &T, out: &mut dyn Write) -> Result<(), Cod
     out.write_all(&encode(value)?).map_err(CodecError::Write)
 }
 
+/// As [`encode`], behind what `out` holds. After an error, `out` may hold a part of the encoding.
+///
+/// # Errors
+/// [`CodecError::Encode`].
+pub fn encode_onto<T: Serialize>(value: &T, out: &mut Vec<u8>) -> Result<(), CodecError> {
+    with_secrets(|| write_value(value, out))
+}
+
 /// Encodes the operations of a log entry. The encoding of everything that they can hold is compiled here, once, not in
 /// each crate that needs it.
 ///
@@ -87,9 +95,13 @@ pub fn decode_operations(bytes: &[u8]) -> Result<Vec<Arc<Operation>>, CodecError
 /// [`CodecError::Encode`]; also for a secret that must not be left out.
 pub fn encode_without_secrets<T: Serialize>(value: &T) -> Result<Vec<u8>, CodecError> {
     let mut out = Vec::with_capacity(256);
-    let mut s = rmp_serde::Serializer::new(&mut out).with_struct_map().with_human_readable();
-    value.serialize(&mut s).map_err(CodecError::Encode)?;
+    write_value(value, &mut out)?;
     Ok(out)
+}
+
+fn write_value<T: Serialize>(value: &T, out: &mut Vec<u8>) -> Result<(), CodecError> {
+    let mut s = rmp_serde::Serializer::new(out).with_struct_map().with_human_readable();
+    value.serialize(&mut s).map_err(CodecError::Encode)
 }
 
 /// Decodes a value.

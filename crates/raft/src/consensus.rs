@@ -47,6 +47,9 @@ pub struct Settings {
     pub snapshot_threshold: u64,
     /// Entries of the log kept behind a snapshot, for servers that are a little late.
     pub trailing_logs: u64,
+    /// Bytes of entries kept behind a snapshot: fewer entries, if they are long. A server reads all of them when it
+    /// starts.
+    pub trailing_bytes: u64,
     /// Longest wait for a proposal or a barrier.
     pub timeout: Duration,
     /// Where times of the log and of agreement are recorded.
@@ -65,6 +68,7 @@ impl Settings {
             snapshot_interval: Duration::from_secs(120),
             snapshot_threshold: 8192,
             trailing_logs: 10240,
+            trailing_bytes: 256 << 20,
             timeout: Duration::from_secs(30),
             metrics: Metrics::default(),
         }
@@ -232,6 +236,7 @@ impl Consensus {
         };
         let consensus = Consensus { inner: Arc::new(inner) };
         tokio::spawn(consensus.clone().keep_snapshots(settings.snapshot_interval, settings.snapshot_threshold));
+        tokio::spawn(consensus.clone().keep_log_short(settings.trailing_bytes));
         tokio::spawn(consensus.clone().keep_lease());
         tokio::spawn(consensus.clone().keep_address(settings.id, settings.peer.clone()));
         Ok(consensus)
@@ -501,6 +506,24 @@ impl Consensus {
                 progress.index - progress.snapshot.0.min(progress.index) >= threshold
             };
             if due && self.snapshot().await.is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Drops entries that a snapshot holds, if those that are kept for other servers take too many bytes.
+    async fn keep_log_short(self, most: u64) {
+        let mut metrics = self.inner.raft.metrics();
+        let mut seen = None;
+        loop {
+            match metrics.wait_for(|m| m.snapshot > seen || m.running_state.is_err()).await {
+                Ok(m) if m.running_state.is_ok() => seen = m.snapshot,
+                _ => return,
+            }
+            // openraft drops nothing that the snapshot does not hold.
+            if let Some(upto) = self.inner.log.last_behind(most)
+                && self.inner.raft.trigger().purge_log(upto).await.is_err()
+            {
                 return;
             }
         }

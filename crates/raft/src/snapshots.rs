@@ -29,6 +29,8 @@ const HEAD: u64 = 8 + 4 + 4 + 4;
 const TAIL: u64 = 8 + 4 + 8;
 /// Longest description that is believed, in bytes.
 const LONGEST_DESCRIPTION: u32 = 1 << 24;
+/// How many bytes of a snapshot are written before they are made durable.
+const MOST_LOOSE: usize = 8 << 20;
 /// How many snapshots stay (`docs/spec/server.md §23`).
 const KEPT: usize = 2;
 
@@ -100,6 +102,30 @@ impl<W: Write> Write for Summed<W> {
 
     fn flush(&mut self) -> io::Result<()> {
         self.to.flush()
+    }
+}
+
+/// Writes, and makes what was written durable bit by bit. All of it at once would hold up the log, whose writes the
+/// file system makes durable together with those of other files.
+struct Steady {
+    file: File,
+    /// Bytes that may not be durable yet.
+    loose: usize,
+}
+
+impl Write for Steady {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.loose >= MOST_LOOSE {
+            self.file.sync_data()?;
+            self.loose = 0;
+        }
+        let n = self.file.write(bytes)?;
+        self.loose += n;
+        Ok(n)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
     }
 }
 
@@ -226,7 +252,7 @@ impl Snapshots {
 fn write_file(path: &Path, description: &Description, state: Box<dyn SnapshotWriter>) -> Result<(), StoreError> {
     let failed = || StoreError::io("write", path);
     let encoded = codec::encode(description).map_err(|e| failed()(io::Error::other(e)))?;
-    let mut file = BufWriter::with_capacity(1 << 20, files::create(path)?);
+    let mut file = BufWriter::with_capacity(1 << 20, Steady { file: files::create(path)?, loose: 0 });
     let mut head = MAGIC.to_vec();
     head.extend_from_slice(&files::FORMAT.to_le_bytes());
     head.extend_from_slice(&(encoded.len() as u32).to_le_bytes());
@@ -240,8 +266,8 @@ fn write_file(path: &Path, description: &Description, state: Box<dyn SnapshotWri
     tail.extend_from_slice(&sum.to_le_bytes());
     tail.extend_from_slice(END);
     file.write_all(&tail).map_err(failed())?;
-    let file = file.into_inner().map_err(|e| failed()(e.into_error()))?;
-    file.sync_all().map_err(StoreError::io("sync", path))
+    let steady = file.into_inner().map_err(|e| failed()(e.into_error()))?;
+    steady.file.sync_all().map_err(StoreError::io("sync", path))
 }
 
 /// Reads the head; returns where the state begins and how long it is.

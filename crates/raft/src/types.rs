@@ -77,13 +77,34 @@ pub struct Peer {
 /// One entry of the log: operations that were proposed at about the same time, applied in order. Each takes an index of
 /// its own; entries without operations (a new leader's blank one, memberships) take one index too.
 ///
-/// Its encoding is kept: the same bytes go to disk and to every other server, and from there to its disk.
+/// Its encoding is kept: the same bytes go to disk and to every other server, and from there to its disk. A long one is
+/// compressed: the allocations of a plan are alike.
 #[derive(Clone)]
 pub struct Batch(Arc<Content>);
+
+/// The beginning of a compressed encoding, as zstd writes it: in MessagePack it is a number, not a list.
+const COMPRESSED: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
+/// Encodings are compressed from this length on, in bytes.
+const SHORTEST_COMPRESSED: usize = 4 << 10;
+/// Longer encodings are not compressed: what was read from another server must not decompress to more, in bytes.
+const LONGEST_COMPRESSED: usize = 64 << 20;
+/// How hard encodings are compressed. More would take longer than the disk takes for what it saves.
+const LEVEL: i32 = -1;
+
+/// The encoding as it is kept.
+fn compressed(encoded: Vec<u8>) -> Result<Vec<u8>, CodecError> {
+    if !(SHORTEST_COMPRESSED..=LONGEST_COMPRESSED).contains(&encoded.len()) {
+        return Ok(encoded);
+    }
+    let compressed = zstd::bulk::compress(&encoded, LEVEL).map_err(CodecError::Write)?;
+    Ok(if compressed.len() < encoded.len() { compressed } else { encoded })
+}
 
 struct Content {
     operations: Vec<Arc<Operation>>,
     encoded: Vec<u8>,
+    /// The length of the encoding before compression.
+    plain_length: usize,
 }
 
 impl Batch {
@@ -93,13 +114,19 @@ impl Batch {
     /// One of them can't be encoded.
     pub fn new(operations: Vec<Arc<Operation>>) -> Result<Batch, CodecError> {
         let encoded = codec::encode_operations(&operations)?;
-        Ok(Batch(Arc::new(Content { operations, encoded })))
+        let plain_length = encoded.len();
+        Ok(Batch(Arc::new(Content { operations, encoded: compressed(encoded)?, plain_length })))
     }
 
     /// Of an encoding.
     fn read(encoded: Vec<u8>) -> Result<Batch, CodecError> {
-        let operations = codec::decode_operations(&encoded)?;
-        Ok(Batch(Arc::new(Content { operations, encoded })))
+        let (operations, plain_length) = if encoded.starts_with(&COMPRESSED) {
+            let plain = zstd::bulk::decompress(&encoded, LONGEST_COMPRESSED).map_err(CodecError::Read)?;
+            (codec::decode_operations(&plain)?, plain.len())
+        } else {
+            (codec::decode_operations(&encoded)?, encoded.len())
+        };
+        Ok(Batch(Arc::new(Content { operations, encoded, plain_length })))
     }
 
     /// The content.
@@ -176,6 +203,14 @@ impl<'de> Deserialize<'de> for Applied {
     }
 }
 
+/// The length of an entry's operations before compression, in bytes: about what it takes in memory.
+pub(super) fn plain_length(payload: &EntryPayload<Types>) -> usize {
+    match payload {
+        EntryPayload::Normal(batch) => batch.0.plain_length,
+        EntryPayload::Blank | EntryPayload::Membership(_) => 0,
+    }
+}
+
 /// How many indexes an entry takes.
 pub(super) fn width(payload: &EntryPayload<Types>) -> u32 {
     match payload {
@@ -202,6 +237,24 @@ mod tests {
         ] {
             assert!(bad.parse::<ServerId>().is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn long_entries_are_compressed() {
+        let events = (0..500).map(|n| (format!("node-{n}"), vec![encamp_model::NodeEvent::default()])).collect();
+        let batch = Batch::new(vec![Arc::new(Operation::NodeEvents { events })]).expect("encoded");
+        let plain = codec::encode_operations(batch.operations()).expect("encoded");
+        assert!(batch.0.encoded.starts_with(&COMPRESSED) && batch.0.encoded.len() < plain.len() / 4);
+        let written = codec::encode(&batch).expect("written");
+        let read: Batch = codec::decode(&written).expect("read");
+        assert_eq!(
+            (codec::encode_operations(read.operations()).expect("encoded"), &read.0.encoded),
+            (plain, &batch.0.encoded)
+        );
+        let cut = Batch::read(batch.0.encoded[..batch.0.encoded.len() / 2].to_vec());
+        assert!(cut.is_err());
+        let bomb = zstd::bulk::compress(&vec![0; LONGEST_COMPRESSED + 1], 1).expect("compressed");
+        assert!(Batch::read(bomb).is_err());
     }
 
     #[test]

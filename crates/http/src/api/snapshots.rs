@@ -23,7 +23,7 @@ use crate::request::Request;
 use crate::request::body::unread;
 use crate::request::response::{Outcome, Response};
 use crate::serve::bodies::Pieces;
-use encamp_host::ids;
+use encamp_host::{ids, threads};
 use encamp_server::Server;
 use encamp_server::endpoints::operator;
 use encamp_server::storage::store::Store;
@@ -127,7 +127,8 @@ pub(crate) async fn save(request: Request) -> Outcome {
     }
     let state = server.snapshot();
     let about = about(&server, &state);
-    let made = tokio::task::spawn_blocking(move || archive(&state, about)).await;
+    // All processors work on it; writes go on meanwhile.
+    let made = threads::in_background(move || archive(&state, about)).await;
     let archive = made.map_err(io::Error::other).flatten();
     let archive = archive.map_err(|e| Error::internal(format!("failed to save snapshot: {e}")))?;
     let digest = format!("sha-256={}", STANDARD.encode(Sha256::digest(&archive)));

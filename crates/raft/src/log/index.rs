@@ -11,8 +11,8 @@ use crate::types::{EntryId, ServerId, Types};
 
 /// Most entries kept in memory after they were written (`docs/spec/server.md §23`, log cache).
 const CACHED_ENTRIES: usize = 512;
-/// Most bytes of them, as they are on disk.
-const CACHED_BYTES: usize = 32 << 20;
+/// Most bytes of them, encoded and not compressed; in memory they take several times as much.
+const CACHED_BYTES: usize = 16 << 20;
 
 /// Where an entry lies.
 #[derive(Debug, Clone)]
@@ -184,6 +184,18 @@ impl Index {
             }
         }
         found
+    }
+
+    /// Index of the last entry such that all entries after it, and it, take more than so many bytes on disk; `None` if
+    /// they do not.
+    pub(crate) fn last_behind(&self, most: u64) -> Option<u64> {
+        let mut bytes = 0u64;
+        let mut lengths =
+            self.slots.iter().rev().map(|s| (s.id.index, s.place.as_ref().map_or(0, |p| u64::from(p.len))));
+        lengths.find_map(|(index, length)| {
+            bytes = bytes.saturating_add(length);
+            (bytes > most).then_some(index)
+        })
     }
 
     /// How many indexes the entries after `after` up to `upto` take.

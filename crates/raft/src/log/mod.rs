@@ -32,7 +32,7 @@ use writer::{Done, HELD, Job, PURGED, VOTE, Writer};
 use super::error::StoreError;
 use super::files;
 use super::types::{EntryId, ServerId, Types};
-use encamp_host::threads;
+use encamp_host::{parallel, threads};
 use encamp_ops::codec::{self, CodecError};
 use encamp_telemetry::Metrics;
 
@@ -145,6 +145,11 @@ impl Log {
         self.core.index.lock().committed
     }
 
+    /// The last entry that may go so that at most so many bytes of entries stay.
+    pub(crate) fn last_behind(&self, most: u64) -> Option<u64> {
+        self.core.index.lock().last_behind(most)
+    }
+
     /// How many indexes the entries after `after` up to `upto` take. Both are indexes of entries in the log.
     pub(crate) fn width_between(&self, after: Option<u64>, upto: Option<u64>) -> u64 {
         self.core.index.lock().width_between(after, upto)
@@ -177,7 +182,15 @@ impl Log {
         if sources.iter().all(|s| matches!(s, Source::Memory(_))) {
             return sources.into_iter().map(fetch).collect();
         }
-        let reading = threads::unblock(move || sources.into_iter().map(fetch).collect());
+        // At a start, the log is read from the last snapshot on.
+        let reading = threads::unblock(move || {
+            let mut entries = Vec::with_capacity(sources.len());
+            parallel::in_order(sources.into_iter().map(Ok), fetch, |entry: Result<_, StoreError>| {
+                entries.push(entry?);
+                Ok(())
+            })
+            .map(|()| entries)
+        });
         reading.await.map_err(|e| StoreError::Machine(format!("reading the log stopped: {e}")))?
     }
 }

@@ -10,7 +10,7 @@ use super::Log;
 use super::frame::Encoded;
 use super::writer::{Flushed, Job};
 use crate::error::StoreError;
-use crate::types::{EntryId, ServerId, StorageFailure, Types};
+use crate::types::{EntryId, ServerId, StorageFailure, Types, plain_length};
 use encamp_ops::codec::{self, CodecError};
 
 /// Most bytes of entries in one message to a follower.
@@ -23,7 +23,8 @@ impl Log {
         self.core.check()?;
         let mut index = self.core.index.lock();
         for (entry, encoded) in entries.into_iter().zip(&encoded) {
-            index.push_new(entry, encoded.width, encoded.payload.len())?;
+            let bytes = plain_length(&entry.payload).max(encoded.payload.len());
+            index.push_new(entry, encoded.width, bytes)?;
         }
         drop(index);
         self.jobs.send(Job::Append(encoded, flushed)).map_err(|_| StoreError::Closed)

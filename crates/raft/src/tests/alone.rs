@@ -67,11 +67,18 @@ async fn what_was_acknowledged_is_there_after_a_restart() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn snapshots_are_taken_and_the_log_gets_shorter() {
+    for (trailing_logs, trailing_bytes) in [(5, u64::MAX), (10_000, 500)] {
+        gets_shorter(trailing_logs, trailing_bytes).await;
+    }
+}
+
+async fn gets_shorter(trailing_logs: u64, trailing_bytes: u64) {
     let dir = TempDir::new();
     let settings = Settings {
         snapshot_interval: Duration::from_millis(20),
         snapshot_threshold: 50,
-        trailing_logs: 5,
+        trailing_logs,
+        trailing_bytes,
         ..alone(&dir)
     };
     let (node, _) = start(&settings).await;
@@ -90,6 +97,7 @@ async fn snapshots_are_taken_and_the_log_gets_shorter() {
     assert_eq!(machine.restored.load(Ordering::Relaxed), 1);
     assert!(node.stats().last_snapshot_index >= before.last_snapshot_index);
     assert!(node.stats().applied_index > before.applied_index, "a new leader's entry");
+    until("a shorter log", || node.stats().purged > 0).await;
     node.shutdown().await.expect("stops");
     // Without snapshots there is no beginning.
     std::fs::remove_dir_all(settings.dir.join("snapshots")).expect("removed");

@@ -1,5 +1,6 @@
 //! The plan applier (`docs/spec/server.md §7.3-7.6`): one thread on the leader. While one plan is being committed, the
-//! next one is checked against the optimistic state, which contains the in-flight plans.
+//! next one is checked against the optimistic state, which contains the in-flight plans. They are added to it when there
+//! is a next one: a single worker waits for its plan, and the state then has it.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -17,7 +18,7 @@ use crate::queues::{PendingPlan, PlanAnswer};
 use encamp_host::ids;
 use encamp_host::threads::{self, Instant};
 use encamp_model::*;
-use encamp_ops::{Operation, PlanResults, PlannedStop, Reply};
+use encamp_ops::{Operation, PlanResults, PlannedStop};
 use encamp_scheduler::plan_check::{self, Checked};
 use encamp_state::{StateStore, Table};
 
@@ -38,8 +39,10 @@ type Ended = Option<u64>;
 /// The applier's state.
 pub(crate) struct Applier {
     server: Leading,
-    /// The optimistic state: the store with the in-flight plans applied.
+    /// The optimistic state: the store with the in-flight plans applied, apart from those in `to_add`.
     ahead: Option<StateStore>,
+    /// In-flight plans that are not in the optimistic state yet, in their order.
+    to_add: Vec<Arc<Operation>>,
     /// When the optimistic state was taken from the store.
     taken: Instant,
     restored: u64,
@@ -60,6 +63,7 @@ impl Applier {
         Applier {
             server,
             ahead: None,
+            to_add: Vec::new(),
             taken: Instant::now(),
             restored: 0,
             in_flight: 0,
@@ -119,7 +123,7 @@ impl Applier {
                 // submit the same plan until its attempts are used up.
                 if !up_to_date {
                     up_to_date = self.wait_for_fewer(1);
-                    self.ahead = None;
+                    self.forget_ahead();
                     continue;
                 }
                 refresh = refresh.max(self.previous);
@@ -148,17 +152,23 @@ impl Applier {
         keyring.active_id().map_or_else(String::new, |id| id.to_string())
     }
 
+    /// Forgets the optimistic state: the next plan is checked against the store, once no plan is in flight.
+    fn forget_ahead(&mut self) {
+        self.ahead = None;
+        self.to_add.clear();
+    }
+
     fn note(&mut self, ended: Ended) {
         self.in_flight = self.in_flight.saturating_sub(1);
         match ended {
             Some(index) if index > self.previous => {
                 self.previous = index;
                 if self.in_flight == 0 {
-                    self.ahead = None;
+                    self.forget_ahead();
                 }
             }
             Some(_) => {}
-            None => self.ahead = None,
+            None => self.forget_ahead(),
         }
     }
 
@@ -186,7 +196,7 @@ impl Applier {
     fn catch_up(&mut self, snapshot_index: u64) -> Result<(), PipelineError> {
         // The store was restored since, or the optimistic state is too old.
         if self.restored != self.server.store().restored() || self.taken.elapsed() > AHEAD_AT_MOST {
-            self.ahead = None;
+            self.forget_ahead();
         }
         // A new state would not contain the in-flight plans.
         while self.ahead.is_none() && self.in_flight > 0 {
@@ -195,9 +205,10 @@ impl Applier {
         }
         let least = self.previous.max(snapshot_index);
         if self.in_flight == 0 && self.ahead.as_ref().is_some_and(|s| s.latest_index() < least) {
-            self.ahead = None;
+            self.forget_ahead();
         }
         if self.ahead.is_some() {
+            self.add_in_flight();
             return Ok(());
         }
         let started = Instant::now();
@@ -210,6 +221,18 @@ impl Applier {
         self.ahead = Some(StateStore::clone(&self.server.snapshot()));
         self.taken = Instant::now();
         Ok(())
+    }
+
+    /// Adds the in-flight plans to the optimistic state that it lacks. One that the state machine refuses changes
+    /// nothing there either; its submitter hears of it when it is committed.
+    fn add_in_flight(&mut self) {
+        let Some(ahead) = &mut self.ahead else { return };
+        let limits = self.server.limits();
+        for op in self.to_add.drain(..) {
+            let _timer = self.server.metrics().timer("nomad.plan.optimistic_apply");
+            let next = ahead.latest_index().max(self.server.store().applied_index()) + 1;
+            fsm::apply(ahead, next, &op, limits);
+        }
     }
 
     /// The nodes that have now rejected too many plans, with the events to add to them.
@@ -240,23 +263,14 @@ impl Applier {
         ineligible: Vec<(String, NodeEvent)>,
         signing_key_id: String,
     ) {
-        let Some(ahead) = &mut self.ahead else { return };
+        let Some(ahead) = &self.ahead else { return };
         let metrics = self.server.metrics().clone();
         let dispatch = metrics.timer("nomad.plan.raft_dispatch");
         let mut results = entry(ahead, &pending.plan, &checked, ineligible, ids::now(), &mut ids::uuid);
         results.signing_key_id = signing_key_id;
         let op = Arc::new(Operation::PlanResults(Box::new(results)));
         drop(dispatch);
-        let next = ahead.latest_index().max(self.server.store().applied_index()) + 1;
-        let limits = self.server.limits();
-        let optimistic = metrics.timer("nomad.plan.optimistic_apply");
-        let applied = fsm::apply(ahead, next, &op, limits).reply;
-        drop(optimistic);
-        if let Reply::Refused(refusal) = applied {
-            self.ahead = None;
-            answer(&pending, Err(refusal.into()));
-            return;
-        }
+        self.to_add.push(op.clone());
         self.in_flight += 1;
         let (server, ended) = (self.server.clone(), self.ended.0.clone());
         let handle = self.server.runtime().clone();
@@ -305,11 +319,7 @@ pub fn entry(
         _ => false,
     };
     let placement = |a: &Arc<Allocation>| {
-        let mut a = Allocation::clone(a);
-        if same_job(&a) {
-            a.job = None;
-        }
-        Arc::new(a)
+        if same_job(a) { Arc::new(Allocation { job: None, ..Allocation::clone(a) }) } else { a.clone() }
     };
     let victims: Vec<&Arc<Allocation>> = checked.node_preemptions.values().flatten().collect();
     PlanResults {

@@ -165,12 +165,33 @@ struct Ring {
     /// Position of the first retained batch, counted from the first batch ever.
     first: u64,
     batches: VecDeque<Batch>,
+    /// How many events they hold together.
+    events: usize,
 }
+
+impl Ring {
+    fn push(&mut self, batch: Batch) {
+        self.events += batch.events.len();
+        self.batches.push_back(batch);
+    }
+
+    fn drop_oldest(&mut self) {
+        if let Some(gone) = self.batches.pop_front() {
+            self.events -= gone.events.len();
+            self.first += 1;
+        }
+    }
+}
+
+/// The number of events per batch, on average, above which fewer batches are retained: an event of an allocation that was
+/// written again since holds the only copy of it, and one plan or report of nodes may write thousands.
+const EVENTS_PER_BATCH: usize = 100;
 
 /// The most recent batches, and a signal for waiting subscribers.
 #[derive(Debug)]
 pub struct Events {
     size: usize,
+    most_events: usize,
     ring: Mutex<Ring>,
     /// The total number of batches ever published.
     published: watch_value::Sender<u64>,
@@ -180,7 +201,8 @@ impl Events {
     /// A ring buffer of `size` batches; 0 means 100.
     pub fn new(size: usize) -> Events {
         let size = if size == 0 { 100 } else { size };
-        Events { size, ring: Mutex::default(), published: watch_value::Sender::new(0) }
+        let most_events = size.saturating_mul(EVENTS_PER_BATCH);
+        Events { size, most_events, ring: Mutex::default(), published: watch_value::Sender::new(0) }
     }
 
     /// Publishes the changes of an operation.
@@ -190,10 +212,10 @@ impl Events {
             return;
         }
         let mut ring = self.ring.lock();
-        ring.batches.push_back(Batch { index, events: events.into() });
-        if ring.batches.len() > self.size {
-            ring.batches.pop_front();
-            ring.first += 1;
+        ring.push(Batch { index, events: events.into() });
+        // A subscriber may still be about to read the newest one.
+        while ring.batches.len() > self.size || (ring.events > self.most_events && ring.batches.len() > 1) {
+            ring.drop_oldest();
         }
         let total = ring.first + ring.batches.len() as u64;
         drop(ring);
@@ -204,7 +226,7 @@ impl Events {
     pub fn clear(&self) {
         let mut ring = self.ring.lock();
         let total = ring.first + ring.batches.len() as u64 + 1;
-        *ring = Ring { first: total, batches: VecDeque::new() };
+        *ring = Ring { first: total, ..Ring::default() };
         drop(ring);
         self.published.send(total);
     }
@@ -314,5 +336,21 @@ mod tests {
         assert_eq!((end.next().await.unwrap().index, end.next().await.unwrap().index), (40, 50));
         events.clear();
         assert_eq!(end.next().await.unwrap_err(), Dropped);
+    }
+
+    #[tokio::test]
+    async fn large_batches_leave_room_for_fewer() {
+        let events = Arc::new(Events::new(3));
+        let large: Vec<Change> = (0..2 * EVENTS_PER_BATCH).map(|n| node(&n.to_string())).collect();
+        events.publish(10, "NodeRegistration", &large);
+        let mut slow = events.subscribe(0);
+        events.publish(20, "NodeRegistration", &large);
+        assert_eq!(slow.next().await.unwrap_err(), Dropped);
+        events.publish(30, "NodeRegistration", &[node("n")]);
+        let mut second = events.subscribe(0);
+        assert_eq!((second.next().await.unwrap().index, second.next().await.unwrap().index), (20, 30));
+        let huge: Vec<Change> = (0..4 * EVENTS_PER_BATCH).map(|n| node(&n.to_string())).collect();
+        events.publish(40, "NodeRegistration", &huge);
+        assert_eq!(second.next().await.unwrap().events.len(), huge.len());
     }
 }

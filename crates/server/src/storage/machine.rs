@@ -46,7 +46,9 @@ impl Machine for StoreMachine {
     }
 
     fn restore(&self, index: u64, from: &mut dyn Read) -> io::Result<()> {
+        let timer = self.metrics.timer("raft.fsm.restore");
         self.store.restore(index, from)?;
+        drop(timer);
         self.keyring.follow(&self.store.snapshot());
         Ok(())
     }

@@ -3,11 +3,10 @@
 
 use serde_json::{Value, json};
 
-use super::LoadError;
 use super::outcome::Outcome;
-use super::probe;
 use super::stage::{Options, Stage};
 use super::timings::Timings;
+use super::{LoadError, probe, restart};
 use encamp_model::JobType;
 
 /// The largest count of a job.
@@ -53,11 +52,20 @@ pub async fn run(scenario: &C1m, tell: &dyn Fn(String)) -> Result<Outcome, LoadE
         () = timings.watch(stage.client()) => return Err(LoadError("the metrics are not read any more".into())),
     };
     timings.read(stage.client()).await?;
+    let mut timings = timings.finish();
+    let mut measured = None;
+    // Where there are more, another one leads after a restart.
+    if scenario.common.servers == 1 {
+        let (restart, writes) = restart::measure(&mut stage).await?;
+        timings.extend(writes);
+        measured = Some(restart);
+    }
     let allocations = scenario.allocs as u64;
     Ok(Outcome {
         allocations_per_second: allocations as f64 / place.seconds.max(f64::MIN_POSITIVE),
-        timings: timings.finish(),
+        timings,
         allocations,
+        restart: measured,
         ..stage.outcome("c1m", vec![place, run])
     })
 }

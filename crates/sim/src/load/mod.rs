@@ -7,7 +7,7 @@
 //!   taken.
 //! - [`shedding`]: thousands of nodes that join and leave at once. [`c1m`]: a million allocations. [`heartbeats`]:
 //!   heartbeats only. [`flap`]: nodes that disconnect and return. [`churn`]: nodes and jobs that come, change and go.
-//!   [`collect`]: garbage collection.
+//!   [`collect`]: garbage collection. `restart`: snapshots and restarts of a large state.
 
 pub mod c1m;
 pub mod churn;
@@ -20,6 +20,7 @@ pub mod node;
 pub mod outcome;
 pub mod probe;
 pub mod process;
+mod restart;
 pub mod services;
 pub mod shedding;
 pub mod stage;

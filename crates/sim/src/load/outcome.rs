@@ -80,8 +80,28 @@ pub struct Outcome {
     pub false_expiries: u64,
     /// Most memory of the largest server, in MiB.
     pub peak_rss_mb: u64,
+    /// Memory of the largest server at the end, in MiB.
+    pub rss_mb: u64,
     /// Processor time of all servers, in seconds.
     pub server_cpu_seconds: f64,
+    /// How the state was written and read back, where a scenario tells.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub restart: Option<Restart>,
+}
+
+/// How a server wrote its state to its disk and read it back.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Restart {
+    /// From the start of the process until there was a leader, from the log and whatever snapshot there was, in seconds.
+    pub from_log_seconds: f64,
+    /// How long a snapshot of the state took, in seconds.
+    pub snapshot_seconds: f64,
+    /// The length of its file, in MiB.
+    pub snapshot_mb: u64,
+    /// From the start of the process until there was a leader, from that snapshot and the log after it, in seconds.
+    pub seconds: f64,
+    /// How much of it the server took to restore the snapshot, in seconds.
+    pub restore_seconds: f64,
 }
 
 /// This machine.

@@ -40,6 +40,25 @@ pub struct ServerProcess {
     folder: PathBuf,
     ports: [u16; 3],
     client: Client,
+    config: ServerConfig,
+    /// What the processes before this one used: most memory in bytes, processor seconds.
+    before: (u64, f64),
+}
+
+/// The configuration of a server.
+struct ServerConfig {
+    /// Its beginning, up to a place within the block `server`.
+    head: String,
+    /// What follows.
+    tail: String,
+    shedding: bool,
+}
+
+impl ServerConfig {
+    /// Its text, with more lines in the block `server`.
+    fn text(&self, of_server: &str) -> String {
+        format!("{}{of_server}{}", self.head, self.tail)
+    }
 }
 
 /// Ports that were free a moment ago.
@@ -77,20 +96,20 @@ pub async fn start(options: &ServerOptions) -> Result<Vec<ServerProcess>, LoadEr
         } else {
             String::new()
         };
-        let config = format!(
+        let head = format!(
             "name = \"server-{}\"\ndata_dir = {}\nbind_addr = \"127.0.0.1\"\nlog_level = \"WARN\"\n\
              disable_update_check = true\n\
              ports {{\n  http = {http}\n  rpc = {rpc}\n  serf = {serf}\n}}\n\
              advertise {{\n  http = \"127.0.0.1\"\n  rpc = \"127.0.0.1\"\n  serf = \"127.0.0.1\"\n}}\n\
              telemetry {{\n  prometheus_metrics = true\n}}\n\
              limits {{\n  http_max_conns_per_client = 0\n  rpc_max_conns_per_client = 0\n}}\n\
-             server {{\n  enabled = true\n  bootstrap_expect = {}\n{others}}}\n{}",
+             server {{\n  enabled = true\n  bootstrap_expect = {}\n{others}",
             number + 1,
             quoted(&folder.join("data")),
             options.servers,
-            options.more,
         );
-        servers.push(launch(folder, config, *ports, options.shedding)?);
+        let config = ServerConfig { head, tail: format!("}}\n{}", options.more), shedding: options.shedding };
+        servers.push(launch(folder, config, *ports)?);
     }
     let end = Instant::now() + START;
     for s in &mut servers {
@@ -125,26 +144,31 @@ pub(crate) fn cpu_seconds(servers: &[ServerProcess]) -> f64 {
     servers.iter().map(ServerProcess::cpu_seconds).sum()
 }
 
-fn launch(folder: PathBuf, config: String, ports: [u16; 3], shedding: bool) -> Result<ServerProcess, LoadError> {
+fn launch(folder: PathBuf, config: ServerConfig, ports: [u16; 3]) -> Result<ServerProcess, LoadError> {
+    let child = spawn(&folder, &config, "")?;
+    let address = format!("http://127.0.0.1:{}", ports[0]);
+    let client = Client::new(Config { address, ..Config::default() }).map_err(|e| LoadError(e.to_string()))?;
+    Ok(ServerProcess { child, folder, ports, client, config, before: (0, 0.0) })
+}
+
+/// Starts the program as the server in a directory, with more lines in the block `server` of its configuration.
+fn spawn(folder: &Path, config: &ServerConfig, of_server: &str) -> Result<Child, LoadError> {
     let failed = |e: std::io::Error| LoadError::of(&format!("can't start a server in {}", folder.display()), e);
-    std::fs::create_dir_all(&folder).map_err(failed)?;
+    std::fs::create_dir_all(folder).map_err(failed)?;
     let file = folder.join("agent.hcl");
-    std::fs::write(&file, config).map_err(failed)?;
+    std::fs::write(&file, config.text(of_server)).map_err(failed)?;
     let log = std::fs::File::create(folder.join("log")).map_err(failed)?;
-    let child = Command::new(std::env::current_exe().map_err(failed)?)
+    Command::new(std::env::current_exe().map_err(failed)?)
         .args(["agent", "-config"])
         .arg(&file)
-        .env("ENCAMP_SHED_EVALUATIONS", if shedding { "1" } else { "0" })
+        .env("ENCAMP_SHED_EVALUATIONS", if config.shedding { "1" } else { "0" })
         .stdin(Stdio::null())
         .stdout(log.try_clone().map_err(failed)?)
         .stderr(log)
         // Keys such as Ctrl-C reach the program alone, which stops its servers.
         .process_group(0)
         .spawn()
-        .map_err(failed)?;
-    let address = format!("http://127.0.0.1:{}", ports[0]);
-    let client = Client::new(Config { address, ..Config::default() }).map_err(|e| LoadError(e.to_string()))?;
-    Ok(ServerProcess { child, folder, ports, client })
+        .map_err(failed)
 }
 
 impl ServerProcess {
@@ -181,25 +205,45 @@ impl ServerProcess {
         }
     }
 
+    /// Stops it and starts it again, with more lines in the block `server` of its configuration; returns how long it
+    /// took from the start until there was a leader.
+    ///
+    /// # Errors
+    /// It does not stop or start, or has no leader in time.
+    pub(crate) async fn restart(&mut self, of_server: &str, patience: Duration) -> Result<Duration, LoadError> {
+        self.before = (self.peak_rss(), self.cpu_seconds());
+        self.stop();
+        let begun = Instant::now();
+        self.child = spawn(&self.folder, &self.config, of_server)?;
+        self.wait_ready(begun + patience).await?;
+        Ok(begun.elapsed())
+    }
+
+    /// Its directory.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     /// Most memory it ever had in RAM, in bytes; 0 if it is not known.
     pub(crate) fn peak_rss(&self) -> u64 {
         let kib = self.process().and_then(|p| p.status().ok()?.vmhwm);
+        kib.unwrap_or(0).saturating_mul(1024).max(self.before.0)
+    }
+
+    /// Memory it has in RAM, in bytes; 0 if it is not known.
+    pub(crate) fn rss(&self) -> u64 {
+        let kib = self.process().and_then(|p| p.status().ok()?.vmrss);
         kib.unwrap_or(0).saturating_mul(1024)
     }
 
     /// Processor time it has used, in seconds; 0 if it is not known.
     pub(crate) fn cpu_seconds(&self) -> f64 {
         let ticks = self.process().and_then(|p| p.stat().ok()).map_or(0, |s| s.utime.saturating_add(s.stime));
-        ticks as f64 / procfs::ticks_per_second().max(1) as f64
+        self.before.1 + ticks as f64 / procfs::ticks_per_second().max(1) as f64
     }
 
-    fn process(&self) -> Option<Process> {
-        Process::new(i32::try_from(self.pid()).ok()?).ok()
-    }
-}
-
-impl Drop for ServerProcess {
-    fn drop(&mut self) {
+    /// Ends the process, by force if it takes too long.
+    fn stop(&mut self) {
         let _ =
             rustix::process::kill_process(rustix::process::Pid::from_child(&self.child), rustix::process::Signal::TERM);
         let end = Instant::now() + STOP;
@@ -211,5 +255,15 @@ impl Drop for ServerProcess {
         }
         let _ = self.child.kill();
         let _ = self.child.wait();
+    }
+
+    fn process(&self) -> Option<Process> {
+        Process::new(i32::try_from(self.pid()).ok()?).ok()
+    }
+}
+
+impl Drop for ServerProcess {
+    fn drop(&mut self) {
+        self.stop();
     }
 }

@@ -1,6 +1,6 @@
 //! The common base of all scenarios: servers, a fleet of nodes that reach them, and their progress.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -235,7 +235,23 @@ impl<'a> Stage<'a> {
             allocations_per_second: 0.0,
             false_expiries: Tally::get(&self.fleet.tally().expired),
             peak_rss_mb: self.servers.iter().map(ServerProcess::peak_rss).max().unwrap_or(0) >> 20,
+            rss_mb: self.servers.iter().map(ServerProcess::rss).max().unwrap_or(0) >> 20,
             server_cpu_seconds: process::cpu_seconds(&self.servers),
+            restart: None,
         }
+    }
+
+    /// Restarts the server of a scenario with one server; see [`ServerProcess::restart`].
+    ///
+    /// # Errors
+    /// It does not start, or has no leader within an hour.
+    pub(crate) async fn restart(&mut self, of_server: &str) -> Result<Duration, LoadError> {
+        // `leader` is the place of one of them.
+        self.servers[self.leader].restart(of_server, PATIENCE).await
+    }
+
+    /// The directory of the server that led in the beginning.
+    pub(crate) fn folder(&self) -> &Path {
+        self.servers[self.leader].folder()
     }
 }

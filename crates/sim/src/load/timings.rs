@@ -89,3 +89,26 @@ impl Timings {
         self.0.into_iter().map(timing).collect()
     }
 }
+
+/// Median and 99th percentile of all samples.
+pub(crate) fn timing(name: &str, mut taken: Vec<Duration>) -> Timing {
+    taken.sort_unstable();
+    let at = |percent: usize| {
+        let place = (taken.len() * percent).div_ceil(100).saturating_sub(1);
+        taken.get(place).map_or(0.0, |d| d.as_secs_f64() * 1000.0)
+    };
+    Timing { name: name.into(), count: taken.len() as u64, p50_ms: at(50), p99_ms: at(99) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_are_samples() {
+        let timing = timing("x", (1..=200).rev().map(Duration::from_millis).collect());
+        assert_eq!((timing.count, timing.p50_ms, timing.p99_ms), (200, 100.0, 198.0));
+        assert_eq!(super::timing("x", vec![Duration::from_millis(7)]).p99_ms, 7.0);
+        assert_eq!(super::timing("x", Vec::new()).p99_ms, 0.0);
+    }
+}

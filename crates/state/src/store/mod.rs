@@ -4,9 +4,11 @@
 //! Writers change a [`StateStore`] of their own and publish clones of it; a clone costs a few reference counts. Rows
 //! are never changed in place. The effects of an operation are defined by the state machine, not by the store.
 //!
-//! - [`table`]: the tables and their indexes. `rows`, `variables`, [`acl`], [`revocations`]: reading and writing of rows.
+//! - [`table`]: the tables and their indexes. `bulk`: all rows at once. `rows`, `variables`, [`acl`], [`revocations`]:
+//!   reading and writing of rows.
 
 pub mod acl;
+mod bulk;
 pub mod revocations;
 mod rows;
 pub mod table;
