@@ -163,7 +163,8 @@ impl Planned {
             members.insert("Rollout".into(), render::rollout::value(rollout).map_err(CommandError::new)?);
         }
         if let (Value::Object(members), Some(found)) = (&mut value, &self.suggestions) {
-            let view = render::suggest::View { found, place: &|edit| file.place_of(edit), zone: &env.zone() };
+            let path = Some(file.path());
+            let view = render::suggest::View { found, path, place: &|edit| file.place_of(edit), zone: &env.zone() };
             members.insert("Suggestions".into(), render::suggest::value(&view));
         }
         Ok(beside_remarks(value, &self.remarks, format))
