@@ -172,10 +172,7 @@ fn words(edit: &Edit, view: &View<'_>) -> Words {
             words("preemption", text, "false", "true")
         }
         Edit::AddNodes { count, like, class, pool } => {
-            let class = if class.is_empty() { String::new() } else { format!(" of class {}", quoted(class)) };
-            let nodes = counted(*count, "node", "nodes");
-            let text = format!("add {nodes}{class} to pool {}, like {like}", quoted(pool));
-            words("nodes", text, "0", &count.to_string())
+            words("nodes", more_nodes(*count, like, class, pool), "0", &count.to_string())
         }
         Edit::Wait { until, ends, last } => {
             let work = counted(ends.len(), "batch allocation has ended", "batch allocations have ended");
@@ -188,6 +185,11 @@ fn words(edit: &Edit, view: &View<'_>) -> Words {
             words("moves", format!("make room with {moves}: encamp rebalance -fit {file}"), "", &moves)
         }
     }
+}
+
+fn more_nodes(count: i64, like: &str, class: &str, pool: &str) -> String {
+    let class = if class.is_empty() { String::new() } else { format!(" of class {}", quoted(class)) };
+    format!("add {}{class} to pool {}, like {like}", counted(count, "node", "nodes"), quoted(pool))
 }
 
 /// The suggestions as JSON (`docs/reference/suggestions.schema.json`).

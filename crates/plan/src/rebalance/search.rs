@@ -126,36 +126,24 @@ impl Scene<'_> {
         };
         let unplaced = self.unplaced(&arranged.ends)?;
         let lacking: i64 = unplaced.values().sum();
-        let mut learned = false;
-        if let Some(room) = self.room.as_mut().filter(|_| lacking > 0 && !placed.is_empty()) {
-            room.add(&unplaced);
-            learned = true;
-        }
-        for refused in &arranged.skipped {
-            self.exclude(refused);
-            learned = true;
-        }
+        let learned = self.learn(&unplaced, &placed, &arranged.skipped);
         let measure = arranged.ends.iter().filter_map(|end| alike.measure(end)).max();
         let falls_short = match found.measure {
             Some(promised) => measure.is_some_and(|m| m > promised),
             None => fits && lacking > 0 && found.reached,
         };
         let lowered = measure < alike.measure(before);
-        match found.measure {
-            Some(_) if !falls_short => {}
-            Some(_) => {
-                // As low as in the end, if that is lower than before.
-                found.reached &= lowered;
-                found.at_least = measure.map_or(0, |level| even::at_least(&mut self.board, level));
-                if !lowered {
-                    found.missing.extend(reasons(&arranged.skipped, &harmful));
-                }
-            }
-            None if arranged.skipped.is_empty() || fits && lacking == 0 => {}
-            None => {
-                found.reached &= fits;
-                found.missing.extend(reasons(&arranged.skipped, &harmful));
-            }
+        let reached =
+            if found.measure.is_some() { !falls_short || lowered } else { fits || arranged.skipped.is_empty() };
+        let complete =
+            if found.measure.is_some() { reached } else { arranged.skipped.is_empty() || fits && lacking == 0 };
+        found.reached &= reached;
+        if !complete {
+            found.missing.extend(reasons(&arranged.skipped, &harmful));
+        }
+        if let Some(level) = measure.filter(|_| falls_short) {
+            // As low as in the end.
+            found.at_least = even::at_least(&mut self.board, level);
         }
         if lacking > 0
             && let Some(names) = some_names(&placed)
@@ -165,6 +153,16 @@ impl Scene<'_> {
         // On a large board, each attempt takes long.
         let goes_on = falls_short && learned && !(lowered && optional);
         Ok(Some(Attempt { found, arranged, lacking, measure, falls_short, goes_on }))
+    }
+
+    /// Notes what another search can regard; false if there is nothing.
+    fn learn(&mut self, unplaced: &BTreeMap<String, i64>, placed: &[Arc<AllocEntry>], skipped: &[Refused]) -> bool {
+        let lacks = unplaced.values().any(|n| *n > 0) && !placed.is_empty();
+        if let Some(room) = self.room.as_mut().filter(|_| lacks) {
+            room.add(unplaced);
+        }
+        skipped.iter().for_each(|refused| self.exclude(refused));
+        lacks && self.room.is_some() || !skipped.is_empty()
     }
 
     /// Has no other search find a move that the scheduler refuses.
