@@ -14,24 +14,36 @@ const COMMAND: &str = "```sh\nencamp ";
 const OUTPUT: &str = "```text\n";
 const END: &str = "```";
 
-/// Runs the commands of a document in a folder and puts what they print in the places behind them.
-pub fn redone(text: &str, folder: &Path) -> (String, usize) {
-    let (mut out, mut rest, mut commands) = (String::new(), text, 0);
+/// A folder with the fixtures, in which commands of documents run.
+pub fn folder_of_guide(name: &str) -> Folder {
+    let folder = Folder::new(name);
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures");
+    std::os::unix::fs::symlink(fixtures, folder.path().join("fixtures")).unwrap();
+    folder
+}
+
+/// Runs the commands of a document in a folder and puts what they print in the places behind them: the next block, if it
+/// is one of text. Blocks that begin with `$ ` show something else. The second number is that of outputs.
+fn redone(text: &str, folder: &Path) -> (String, usize) {
+    let (mut out, mut rest, mut outputs) = (String::new(), text, 0);
     while let Some((before, after)) = rest.split_once(COMMAND) {
         let (command, after) = after.split_once(END).expect("the end of the command");
-        let args: Vec<&str> = command.split_whitespace().collect();
+        let args: Vec<&str> = command.split_whitespace().filter(|word| *word != "\\").collect();
         let cache = folder.join("cache").display().to_string();
         let ran = run_with(folder, &args, &[("ENCAMP_CACHE_DIR", &cache)], None);
         assert!((0..=1).contains(&ran.exit), "encamp {command}{}", ran.stderr);
         out += &format!("{before}{COMMAND}{command}{END}");
-        let (between, shown) = after.split_once(OUTPUT).expect("the output of the command");
-        assert!(!between.contains("```"), "encamp {command} has no output in the document");
-        let (_, after) = shown.split_once("\n```").expect("the end of the output");
-        let printed = format!("{}{}", ran.stderr, ran.stdout).replace(&format!("{}/", folder.display()), "");
-        out += &format!("{between}{OUTPUT}{}\n{END}", steady(printed.trim_end()));
-        (rest, commands) = (after, commands + 1);
+        rest = after;
+        let shown =
+            after.split_once(OUTPUT).filter(|(between, shown)| !between.contains(END) && !shown.starts_with("$ "));
+        if let Some((between, shown)) = shown {
+            let (_, after) = shown.split_once("\n```").expect("the end of the output");
+            let printed = format!("{}{}", ran.stderr, ran.stdout).replace(&format!("{}/", folder.display()), "");
+            out += &format!("{between}{OUTPUT}{}\n{END}", steady(printed.trim_end()));
+            (rest, outputs) = (after, outputs + 1);
+        }
     }
-    (out + rest, commands)
+    (out + rest, outputs)
 }
 
 /// How old the backup is depends on the day.
@@ -43,56 +55,14 @@ fn steady(text: &str) -> String {
     text.lines().map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// The output that a guide shows below a command is the one there is; `ENCAMP_UPDATE=1` writes it. `module` is that of
-/// the test. Files that commands write are not in the repository.
-pub fn shows_real_output(guide: &str, module: &str) {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let path = root.join("docs/guide").join(guide);
-    let folder = Folder::new("guide");
-    std::os::unix::fs::symlink(root.join("fixtures"), folder.path().join("fixtures")).unwrap();
-    let doc = std::fs::read_to_string(&path).unwrap();
-    let (mut shown, mut rest, mut commands) = (String::new(), doc.as_str(), 0);
-    while let Some(at) = rest.find("```sh\nencamp ") {
-        let (before, block) = rest.split_at(at + "```sh\n".len());
-        let (command, after) = block.split_once("\n```\n").expect("the block ends");
-        shown.push_str(&format!("{before}{command}\n```\n"));
-        let args: Vec<&str> = command.split_whitespace().filter(|word| *word != "\\").skip(1).collect();
-        let ran = run_with(folder.path(), &args, &[], None);
-        assert!(ran.stderr.is_empty() && ran.exit < 2, "{command}: {}", ran.stderr);
-        commands += 1;
-        rest = after;
-        if let Some(after) = after.strip_prefix("\n```\n") {
-            shown.push_str(&format!("\n```\n{}\n```\n", ran.stdout.trim_end()));
-            rest = after.split_once("\n```\n").expect("the output ends").1;
-        }
-    }
-    shown.push_str(rest);
-    assert!(commands >= 2);
-    if std::env::var_os("ENCAMP_UPDATE").is_some() {
-        std::fs::write(&path, &shown).unwrap();
-    }
-    let doc = std::fs::read_to_string(&path).unwrap();
-    assert_eq!(doc, shown, "ENCAMP_UPDATE=1 cargo test --test cli {module} writes it");
-}
-
-#[test]
-fn from_backup_to_answer() {
-    let Some(backup) = oracle::file("archive/fleet.snap") else { return };
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let folder = Folder::new("walkthrough");
-    std::fs::copy(backup, folder.path().join("backup.snap")).unwrap();
-    std::fs::copy(root.join("docs/guide/checkout.nomad.hcl"), folder.path().join("checkout.nomad.hcl")).unwrap();
-    let document = root.join("docs/guide/walkthrough.md");
+/// Checks that a guide shows what its commands print in a folder, for so many commands at least; `ENCAMP_UPDATE=1` writes
+/// it. Files that commands write are not in the repository.
+pub fn shows_what_is_printed(name: &str, folder: &Path, least: usize) {
+    let document = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/guide").join(name);
     let text = std::fs::read_to_string(&document).unwrap();
-    let (now, commands) = redone(&text, folder.path());
-    assert!(commands >= 6, "{commands} commands");
-    shows("walkthrough.md", &text, &now);
-}
-
-/// Checks that a document shows what is printed now, or writes it.
-fn shows(name: &str, text: &str, now: &str) {
+    let (now, outputs) = redone(&text, folder);
+    assert!(outputs >= least, "{name}: {outputs} outputs of commands");
     if std::env::var_os("ENCAMP_UPDATE").is_some() {
-        let document = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/guide").join(name);
         std::fs::write(document, now).unwrap();
         return;
     }
@@ -102,17 +72,22 @@ fn shows(name: &str, text: &str, now: &str) {
     assert_eq!(text.lines().count(), now.lines().count());
 }
 
+#[test]
+fn from_backup_to_answer() {
+    let Some(backup) = oracle::file("archive/fleet.snap") else { return };
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let folder = Folder::new("walkthrough");
+    std::fs::copy(backup, folder.path().join("backup.snap")).unwrap();
+    std::fs::copy(root.join("docs/guide/checkout.nomad.hcl"), folder.path().join("checkout.nomad.hcl")).unwrap();
+    shows_what_is_printed("walkthrough.md", folder.path(), 6);
+}
+
 /// The guides whose commands run on the fixtures.
 #[test]
 fn stories_on_fixtures_show_what_is_printed() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let folder = Folder::new("stories");
-    std::os::unix::fs::symlink(root.join("fixtures"), folder.path().join("fixtures")).unwrap();
+    let folder = folder_of_guide("stories");
     for (name, least) in [("launches.md", 5), ("several-clusters.md", 3), ("three-questions.md", 3)] {
-        let text = std::fs::read_to_string(root.join("docs/guide").join(name)).unwrap();
-        let (now, commands) = redone(&text, folder.path());
-        assert!(commands >= least, "{name}: {commands} commands");
-        shows(name, &text, &now);
+        shows_what_is_printed(name, folder.path(), least);
     }
 }
 

@@ -34,6 +34,14 @@ fn a_folder_is_planned_by_priority_with_one_summary() {
     let priorities: Vec<u32> = headings.iter().map(|h| h.rsplit(' ').next().unwrap().parse().unwrap()).collect();
     assert_eq!(headings.len(), 3);
     assert!(priorities.is_sorted_by(|a, b| a >= b), "{headings:?}");
+    let with_nodes = plan(&["-placements", "trainer-fails.hcl", "api-inplace.hcl", "exporter-system.hcl"]);
+    let alone = plan(&["-placements", "trainer-fails.hcl"]);
+    let nodes = |text: &str| -> Vec<String> {
+        let (_, list) = text.split_once("\nPlacements\n").expect("placements");
+        list.lines().take_while(|l| !l.is_empty()).map(String::from).collect()
+    };
+    let trainer = with_nodes.stdout.split("==> ").find(|part| part.contains("job \"trainer\"")).expect("the job");
+    assert_eq!(nodes(trainer), nodes(&alone.stdout), "{}", with_nodes.stdout);
     let (_, summary) = ran.stdout.split_once("\nSummary\n").expect("a summary");
     assert!(summary.starts_with("Job       Priority  Create  Replace  In Place "), "{summary}");
     assert!(summary.lines().any(|l| l.starts_with("trainer ") && l.contains(" 3 ")), "{summary}");

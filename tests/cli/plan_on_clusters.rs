@@ -44,11 +44,19 @@ fn rows_are_the_plans_on_each_cluster_alone() {
         let alone = plan(&["-json-output", snapshot, WEB]);
         let plan: Value = serde_json::from_str(&alone.stdout).expect("a plan");
         assert_eq!(row["Plan"], plan, "{snapshot}");
+        assert!(plan["Diagnostics"].is_null(), "{plan}");
         assert_eq!(row["ExitCode"], alone.exit, "{snapshot}");
         worst = worst.max(alone.exit);
         assert_eq!((&row["Result"], &row["Error"]), (&json!("fits"), &json!(null)));
     }
     assert_eq!(plan(&[DEMO, LAUNCHES, WEB]).exit, worst);
+    // Unless they are wanted as JSON, too.
+    let both = answer(&["-diagnostics=json", DEMO, LAUNCHES, WEB]);
+    for (row, snapshot) in clusters(&both).into_iter().zip([DEMO, LAUNCHES]) {
+        let alone = answer(&["-diagnostics=json", snapshot, WEB]);
+        assert_eq!(row["Plan"], alone, "{snapshot}");
+        assert!(alone["Diagnostics"].is_array(), "{alone}");
+    }
     // It runs there already, and here its three allocations are new.
     assert_eq!((&demo["Fit"]["Placed"], &launches["Fit"]["Placed"]), (&json!(0), &json!(3)));
     assert!(demo["Fit"]["Score"].is_null() && launches["Fit"]["Score"].as_f64().is_some_and(|s| s > 0.0));
@@ -221,6 +229,17 @@ fn flags_for_one_cluster_are_refused() {
         (&["-contexts=east", "web.hcl", "other.hcl"], "one job file is planned at a time"),
         (&["-contexts=east", "-remote", "web.hcl"], "plans are made locally"),
         (&["-contexts=east", "-explain", "web.hcl"], "show the plan on one cluster"),
+        (
+            &["-contexts=east", "-suggest", "web.hcl"],
+            "-suggest and -apply-suggestion are about the plan on one cluster",
+        ),
+        (&["-contexts=east", "-apply-suggestion=1", "web.hcl"], "are about the plan on one cluster"),
+        (&["-snapshot=x.json", "-snapshot=y.json", "-suggest", "web.hcl"], "are about the plan on one cluster"),
+        (&["-contexts=east", "-placements", "web.hcl"], "show the plan on one cluster"),
+        (&["-contexts=east", "-rollout", "web.hcl"], "show the plan on one cluster"),
+        (&["-contexts=east", "-t={{.}}", "web.hcl"], "show the plan on one cluster"),
+        (&["-contexts=east", "-junit=x.xml", "web.hcl"], "write the plan on one cluster"),
+        (&["-contexts=east", "-sarif=x.json", "web.hcl"], "write the plan on one cluster"),
         (&["-contexts=east", "-html=x.html", "web.hcl"], "write the plan on one cluster"),
         (&["-contexts=east", "-out=plan.encamp", "web.hcl"], "-out"),
         (&["-contexts=east,east", "web.hcl"], "-contexts names \"east\" twice"),

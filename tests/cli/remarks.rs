@@ -161,6 +161,16 @@ fn commands_warn_about_settings_without_effect() {
         assert!(matches!(plan.exit, 0 | 1), "{text}{}", plan.stderr);
         assert!(!plan.stdout.contains("\nwarning: "), "{}", plan.stdout);
         check(&plan, want, &text);
+        let args = ["job", "plan", "-json-output", "-diagnostics=json", "-snapshot", &snapshot, "j.hcl"];
+        let plan = run_in(folder.path(), &args);
+        assert_eq!(plan.stderr, "", "{text}");
+        let answer: Value = serde_json::from_str(&plan.stdout).expect("JSON");
+        let list = answer["Diagnostics"].as_array().expect("a list");
+        let got: Vec<(&str, u64)> =
+            list.iter().filter_map(|d| Some((d["message"].as_str()?, d["line"].as_u64()?))).collect();
+        assert_eq!(got.len(), usize::from(want.is_some()), "{text}{answer:#}");
+        let same = |(message, line): (&str, usize)| got[0].0.starts_with(message) && got[0].1 == line as u64;
+        assert!(want.is_none_or(same) && list.iter().all(|d| d["severity"] == "warning"), "{text}{answer:#}");
         let ran = canned.run_in(folder.path(), &["job", "run", "-detach", "j.hcl"], "");
         assert_eq!(ran.exit, 0, "{text}{}", ran.stderr);
         check(&ran, alone, &text);

@@ -41,6 +41,7 @@ fn from_files(samples: &mut Samples) {
     for (folder, flags) in [
         (&demo, &["trainer-fails.hcl"][..]),
         (&demo, &["-explain", "trainer-fails.hcl"]),
+        (&demo, &["-diagnostics=json", "registered/web.hcl"]),
         (&demo, &["-rollout", "trainer-fails.hcl"]),
         (&demo, &["-rollout", "web-canary.hcl"]),
         (&demo, &["-explain", "api-destructive.hcl"]),

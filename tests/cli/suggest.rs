@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use crate::cluster::{Cluster, serve};
-use crate::docs::redone;
+use crate::docs::{folder_of_guide, shows_what_is_printed};
 use crate::oracle;
 use crate::program::{Folder, Ran, path, run_in, run_with};
 use crate::server::Response;
@@ -14,13 +14,6 @@ use crate::terminal::screen::{Screen, Size};
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
-}
-
-/// A folder with the fixtures.
-fn folder(name: &str) -> Folder {
-    let folder = Folder::new(name);
-    std::os::unix::fs::symlink(root().join("fixtures"), folder.path().join("fixtures")).unwrap();
-    folder
 }
 
 fn plan(folder: &Folder, flags: &[&str], file: &str) -> Ran {
@@ -39,17 +32,9 @@ fn too_big(head: &str, memory: &str) -> String {
 
 #[test]
 fn the_story_of_the_guide() {
-    let folder = folder("suggest-guide");
+    let folder = folder_of_guide("suggest-guide");
     std::fs::copy(root().join("docs/guide/search.nomad.hcl"), folder.path().join("search.nomad.hcl")).unwrap();
-    let document = root().join("docs/guide/suggest.md");
-    let text = std::fs::read_to_string(&document).unwrap();
-    let (now, commands) = redone(&text, folder.path());
-    assert_eq!(commands, 3);
-    if std::env::var_os("ENCAMP_UPDATE").is_some() {
-        std::fs::write(&document, &now).unwrap();
-        return;
-    }
-    assert_eq!(text, now, "ENCAMP_UPDATE=1 cargo test --test cli suggest writes what is printed");
+    shows_what_is_printed("suggest.md", folder.path(), 3);
     let (old, new) = (root().join("docs/guide/search.nomad.hcl"), folder.path().join("search.nomad.hcl"));
     let (old, new) = (std::fs::read_to_string(old).unwrap(), std::fs::read_to_string(new).unwrap());
     let changed: Vec<(&str, &str)> = old.lines().zip(new.lines()).filter(|(a, b)| a != b).collect();
@@ -60,7 +45,7 @@ fn the_story_of_the_guide() {
 
 #[test]
 fn suggestions_are_planned_again_and_change_no_exit_code() {
-    let folder = folder("suggest-json");
+    let folder = folder_of_guide("suggest-json");
     let trainer = "fixtures/demo/trainer-fails.hcl";
     let (plain, suggested) = (plan(&folder, &[], trainer), plan(&folder, &["-suggest"], trainer));
     assert_eq!(plain.exit, suggested.exit);
@@ -80,7 +65,7 @@ fn suggestions_are_planned_again_and_change_no_exit_code() {
 
 #[test]
 fn a_suggestion_is_written_where_its_value_comes_from() {
-    let folder = folder("suggest-write");
+    let folder = folder_of_guide("suggest-write");
     let apply = |file: &str, flags: &[&str]| plan(&folder, &[&["-apply-suggestion", "1"], flags].concat(), file);
     let head = "variable \"size\" {\n  default = 90000 # of one copy\n}\n\n";
     folder.file("variable.hcl", too_big(head, "var.size"));
@@ -153,7 +138,7 @@ const UPDATE: &str = r#"job "api" {
 
 #[test]
 fn an_update_that_does_not_finish_gets_suggestions_with_which_it_does() {
-    let folder = folder("suggest-update");
+    let folder = folder_of_guide("suggest-update");
     folder.file("api.hcl", UPDATE);
     let rollout = || plan(&folder, &["-rollout"], "api.hcl").stdout;
     assert!(rollout().contains("The deployment fails after"), "{}", rollout());
@@ -174,7 +159,7 @@ fn an_update_that_does_not_finish_gets_suggestions_with_which_it_does() {
 
 #[test]
 fn what_cannot_be_applied_is_refused_with_a_reason() {
-    let folder = folder("suggest-refused");
+    let folder = folder_of_guide("suggest-refused");
     let trainer = "fixtures/demo/trainer-fails.hcl";
     let answer: Value = serde_json::from_str(&plan(&folder, &["-suggest", "-json-output"], trainer).stdout).unwrap();
     let list = answer["Suggestions"]["List"].as_array().unwrap();
@@ -201,7 +186,7 @@ fn what_cannot_be_applied_is_refused_with_a_reason() {
 
 #[test]
 fn a_terminal_shows_the_cheapest_without_being_asked() {
-    let folder = folder("suggest-terminal");
+    let folder = folder_of_guide("suggest-terminal");
     let args =
         ["job", "plan", "-diff=false", "-snapshot=fixtures/demo/cluster.json", "fixtures/demo/trainer-fails.hcl"];
     let size = Size { columns: 150, rows: 50 };

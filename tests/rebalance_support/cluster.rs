@@ -55,6 +55,8 @@ pub struct Small {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     Plain,
+    /// The same with small allocations on large nodes: most nodes can be emptied.
+    Roomy,
     /// Most groups are spread over datacenters, without other conditions.
     Spread,
 }
@@ -68,9 +70,10 @@ impl Small {
             datacenter: random.of(&["dc1", "dc1", "dc2"]),
             rack: random.of(&["r1", "r2"]),
         };
-        let nodes: Vec<SmallNode> = (0..random.between(2, 6)).map(|_| node(random)).collect();
+        let fewest = if kind == Kind::Roomy { 3 } else { 2 };
+        let nodes: Vec<SmallNode> = (0..random.between(fewest, 6)).map(|_| node(random)).collect();
         let mut small = Small { nodes, groups: Vec::new(), allocs: Vec::new() };
-        let most = random.between(4, 20) as usize;
+        let most = if kind == Kind::Roomy { random.between(4, 12) } else { random.between(4, 20) } as usize;
         for _ in 0..random.between(2, 7) {
             let group = group(random, kind);
             let number = small.groups.len();
@@ -126,16 +129,17 @@ impl Small {
 }
 
 fn group(random: &mut Random, kind: Kind) -> SmallGroup {
-    let plain = kind == Kind::Plain;
+    let plain = kind != Kind::Spread;
+    let largest = if kind == Kind::Roomy { 7 } else { 12 };
     SmallGroup {
-        cpu: random.between(2, 12) * 100,
-        memory: random.between(1, 12) * 100,
+        cpu: random.between(2, largest) * 100,
+        memory: random.between(1, largest) * 100,
         port: (plain && random.one_in(8)).then(|| random.of(&[8080, 9090])),
         alone: plain && random.one_in(4),
         rack: if plain && random.one_in(4) { Some(random.of(&["r1", "r2"])) } else { None },
         spread: (!plain && !random.one_in(4))
             .then(|| if random.one_in(2) { None } else { Some(random.of(&[(50, 50), (70, 30)])) }),
-        sticky: plain && random.one_in(12),
+        sticky: kind == Kind::Plain && random.one_in(12),
         at_once: random.between(1, 3),
     }
 }

@@ -73,7 +73,7 @@ impl EvalExplain {
         context: &mut Context<'_, '_>,
     ) -> CommandResult<u8> {
         let zone = context.env.zone();
-        let view = found.map(|found| suggest::View { found, place: &|_| None, zone: &zone });
+        let view = found.map(|found| suggest::View { found, path: None, place: &|_| None, zone: &zone });
         if !self.json {
             context.ui.output_markup(&past::evaluation(explained, &zone));
             if let Some(view) = &view {
@@ -101,7 +101,7 @@ impl EvalExplain {
         let cluster = ClusterFlags::default().load(&self.general, Detail::Everything, env)?;
         let (state, _, now) = cluster.into_state(false, env);
         let options = self.general.convert_options(&job, env, &state);
-        Ok(suggestions(&state, &job, (&options, &server_context(&state)), now, Stop::never()))
+        Ok(suggestions(&state, &job, (&options, &server_context(&state)), now, (true, Stop::never())))
     }
 }
 

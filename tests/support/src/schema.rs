@@ -158,8 +158,12 @@ impl Schema {
                 self.apply(rules, value, at, known, out);
             }
             None => {
-                let other = Schema::load(target);
-                other.apply(&other.root, value, at, known, out);
+                let (file, part) = target.split_once('#').unwrap_or((target, ""));
+                let other = Schema::load(file);
+                match part {
+                    "" => other.apply(&other.root, value, at, known, out),
+                    part => other.refer(&format!("#{part}"), (value, at), known, out),
+                }
             }
         }
     }

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::assume::Assumed;
 use crate::context::{Context, Environment};
-use crate::diagnostics::Refused;
+use crate::diagnostics::{DiagnosticsFormat, Refused};
 use crate::error::{CommandError, CommandResult};
 use crate::job_file::JobFile;
 use crate::plan_file::Reviewed;
@@ -145,19 +145,29 @@ pub(super) fn beside_changes(mut plan: Value, changed: Option<&Outcome>) -> Comm
     Ok(plan)
 }
 
+/// The JSON of a plan, with warnings about the job file as an additional member if diagnostics are JSON, too
+/// (`docs/reference/diagnostics.schema.json`). Otherwise they are printed on standard error.
+pub(super) fn beside_remarks(mut plan: Value, remarks: &[Finding], format: DiagnosticsFormat) -> Value {
+    if let (Value::Object(members), DiagnosticsFormat::Json) = (&mut plan, format) {
+        members.insert("Diagnostics".into(), render::findings::values(remarks));
+    }
+    plan
+}
+
 impl Planned {
     /// The plan as JSON: the response, and the members that flags add.
-    pub(super) fn value(&self, file: &JobFile, env: &Environment) -> CommandResult<Value> {
+    pub(super) fn value(&self, file: &JobFile, format: DiagnosticsFormat, env: &Environment) -> CommandResult<Value> {
         let plan = render::json::plan_response(&self.response).map_err(CommandError::new)?;
         let mut value = self.assumed.beside(self.explanation.beside(beside_changes(plan, self.changed.as_ref())?));
         if let (Value::Object(members), Some(rollout)) = (&mut value, &self.rollout) {
             members.insert("Rollout".into(), render::rollout::value(rollout).map_err(CommandError::new)?);
         }
         if let (Value::Object(members), Some(found)) = (&mut value, &self.suggestions) {
-            let view = render::suggest::View { found, place: &|edit| file.place_of(edit), zone: &env.zone() };
+            let path = Some(file.path());
+            let view = render::suggest::View { found, path, place: &|edit| file.place_of(edit), zone: &env.zone() };
             members.insert("Suggestions".into(), render::suggest::value(&view));
         }
-        Ok(value)
+        Ok(beside_remarks(value, &self.remarks, format))
     }
 
     pub(super) fn report_disagreements(&self, context: &mut Context<'_, '_>) {

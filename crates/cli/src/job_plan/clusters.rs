@@ -11,7 +11,7 @@ use super::output::report_failures;
 use crate::cluster::{Cluster, ClusterFlags, FetchFlags, SnapshotFlags};
 use crate::completion::values::CompleteWith;
 use crate::context::{Context, Environment};
-use crate::diagnostics::Refused;
+use crate::diagnostics::{DiagnosticsFormat, Refused};
 use crate::error::{CommandError, CommandResult};
 use crate::flags::parse_wait;
 use crate::general::GeneralFlags;
@@ -107,6 +107,8 @@ impl JobPlan {
             Some("On several clusters, plans are made locally: without -remote and -check-remote")
         } else if self.explain.is_some() || self.placements || self.rollout || self.template.is_some() {
             Some("-explain, -placements, -rollout and -t show the plan on one cluster")
+        } else if self.suggest.any() {
+            Some("-suggest and -apply-suggestion are about the plan on one cluster")
         } else if self.report.wanted() || self.gate.junit.is_some() || self.gate.sarif.is_some() {
             Some("-html, -junit and -sarif write the plan on one cluster")
         } else {
@@ -125,30 +127,29 @@ impl JobPlan {
         let file = Arc::new(file);
         let names: Vec<(String, render::Kind)> = targets.iter().map(|t| (t.name.clone(), t.kind)).collect();
         let answers = command.plan_on_all(&file, targets, &context.env.terminal);
-        let code = context.command.meta.usage_exit;
-        let done: Vec<Done> = names.into_iter().zip(answers).map(|(name, answer)| done(name, answer, code)).collect();
+        let shown = (context.command.meta.usage_exit, command.job.diagnostics);
+        let done: Vec<Done> = names.into_iter().zip(answers).map(|(name, answer)| done(name, answer, shown)).collect();
         for Done { row, notes, .. } in &done {
             notes.iter().for_each(|note| context.ui.warn(&format!("{}: {note}", row.name)));
         }
-        let failures = match command.failures(&done, &file, context.env) {
-            Ok(failures) => failures,
-            Err(e) => return context.report(&e),
-        };
+        context.attempt(|context| command.show_clusters(&done, &file, context))
+    }
+
+    /// Prints the plans on several clusters. Returns the worst exit code.
+    fn show_clusters(&self, done: &[Done], file: &JobFile, context: &mut Context<'_, '_>) -> CommandResult<u8> {
+        let failures = self.failures(done, file, context.env)?;
         let rows: Vec<&render::Row> = done.iter().map(|d| &d.row).collect();
         let view = render::View { job: file.job.id.as_deref().unwrap_or_default(), rows: &rows };
-        if command.json_output {
-            match render::json(&view) {
-                Ok(text) => context.ui.output(&text),
-                Err(e) => return context.failure(&format!("Error formatting the data: {e}")),
-            }
-        } else if command.markdown {
+        if self.json_output {
+            context.print_json(&render::value(&view).map_err(CommandError::new)?)?;
+        } else if self.markdown {
             context.ui.output(render::markdown(&view).trim_end());
         } else {
             render::print(context.ui, &view);
         }
         report_failures(&failures, context);
         let worst = rows.iter().map(|row| row.exit_code).max().unwrap_or(0);
-        worst.max(if failures.is_empty() { 0 } else { gate::FAILED })
+        Ok(worst.max(if failures.is_empty() { 0 } else { gate::FAILED }))
     }
 
     /// The clusters that the flags name. Tokens are got one after the other: commands for them may ask on the terminal.
@@ -250,13 +251,14 @@ fn names(list: &str, env: &Environment) -> CommandResult<Vec<String>> {
 }
 
 /// What is shown of a cluster. `error_code`: the exit code of failures.
-fn done((name, kind): (String, render::Kind), answer: Answer, error_code: u8) -> Done {
+fn done((name, kind): (String, render::Kind), answer: Answer, (error_code, format): (u8, DiagnosticsFormat)) -> Done {
     match answer {
         Ok(planned) => {
             let exit_code = plan::exit_code(&planned.response);
             let assumed = planned.changed.into_iter().flat_map(|outcome| outcome.notes);
             let notes = planned.notes.into_iter().chain(assumed).collect();
-            let fitted = Fitted { response: planned.response, fit: planned.fit };
+            let remarks = (format == DiagnosticsFormat::Json).then_some(planned.remarks);
+            let fitted = Fitted { response: planned.response, fit: planned.fit, remarks };
             let row = render::Row { name, kind, exit_code, result: Ok(fitted) };
             Done { row, tally: Some(planned.effects.tally), notes }
         }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::JobPlan;
-use super::answer::{Explanation, beside_changes};
+use super::answer::{Explanation, beside_changes, beside_remarks};
 use super::assume::Assumed;
 use super::gate::{self, Gated};
 use super::output::report_failures;
@@ -18,7 +18,8 @@ use crate::render::html::heat::Heat;
 use crate::render::plan::Effects;
 use crate::render::plan_summary::PlanCounts;
 use crate::render::table::{Form, cell, headed, table};
-use crate::render::{html, json, markdown, plan, what_if};
+use crate::render::{html, json, markdown, plan, plan_summary, what_if};
+use encamp_jobspec::explain::Finding;
 use encamp_model::JobPlanResponse;
 use encamp_plan::apply::apply;
 use encamp_plan::review;
@@ -43,6 +44,8 @@ struct Done {
     effects: Effects,
     assumed: Assumed,
     explanation: Explanation,
+    /// Warnings about settings of the job that have no effect.
+    remarks: Vec<Finding>,
     /// What the plan does.
     outcome: review::Outcome,
     /// The time at which the plan is made, Unix nanoseconds.
@@ -222,7 +225,7 @@ impl JobPlan {
                     let outcome = review::outcome(&planned);
                     let effects = self.effects(&planned.run, &before, now, context.env);
                     let response = planned.response;
-                    done.push(Done { entry, response, effects, assumed, explanation, outcome, now });
+                    done.push(Done { entry, response, effects, assumed, explanation, remarks, outcome, now });
                 }
                 Err(mut e) => {
                     e.error = e.error.within(&entry.path);
@@ -245,6 +248,9 @@ impl JobPlan {
             let Entry { path, id, priority, file, .. } = &d.entry;
             context.ui.output_markup(&format!("[bold]==> {path}: job \"{id}\", priority {priority}[reset]\n"));
             plan::print_body(context.ui, &self.view((&d.response, &d.effects), &file.job, path, d.now));
+            if self.placements {
+                context.ui.section("Placements", &plan_summary::placements(&d.outcome, self.verbose));
+            }
             if let Some(text) = d.explanation.text() {
                 context.ui.output_markup(&text);
             }
@@ -277,7 +283,7 @@ impl JobPlan {
                 "JobID": d.entry.id,
                 "Priority": d.entry.priority,
                 "Counts": counts,
-                "Plan": d.assumed.beside(d.explanation.beside(plan)),
+                "Plan": beside_remarks(d.assumed.beside(d.explanation.beside(plan)), &d.remarks, self.job.diagnostics),
             }))
         };
         context.attempt(|context| {

@@ -66,7 +66,7 @@ impl JobPlan {
 
     /// The plan in a format for programs or comments, if one is requested.
     pub(super) fn document(&self, plan: &PlannedFile<'_>, env: &Environment) -> Option<CommandResult<String>> {
-        let value = || plan.planned.value(&plan.file, env);
+        let value = || plan.planned.value(&plan.file, self.job.diagnostics, env);
         if let Some(template) = &self.template {
             let text = value().and_then(|value| {
                 template::render(template, &value, "*api.JobPlanResponse").map_err(CommandError::new)

@@ -61,10 +61,10 @@ pub(crate) fn suggestions(
     job: &encamp_model::api::Job,
     (options, server): (&encamp_jobspec::convert::ConvertOptions, &ServerContext),
     now: i64,
-    stop: Stop,
+    (moves, stop): (bool, Stop),
 ) -> Suggestions {
     let rollout = |state: &State, job: &Arc<Job>| completes(state, job, now);
-    suggest(&Question { state, job, options, server, now, rollout: Some(&rollout), stop })
+    suggest(&Question { state, job, options, server, now, rollout: Some(&rollout), moves, stop })
 }
 
 impl JobPlan {
@@ -78,23 +78,24 @@ impl JobPlan {
         env: &Environment,
     ) -> Option<Suggestions> {
         let options = self.general.convert_options(&file.job, env, state);
-        let of = |stop| suggestions(state, &file.job, (&options, server), now, stop);
+        let of = |moves, stop| suggestions(state, &file.job, (&options, server), now, (moves, stop));
         if self.suggest.any() {
             let interrupt = env.terminal.note_interrupt();
             let noted = interrupt.noted();
             let progress = env.terminal.spinner();
             progress.say("Looking for edits with which everything is placed; Ctrl-C ends the search");
-            return Some(of(Stop::when(move || noted.load(std::sync::atomic::Ordering::Acquire))));
+            return Some(of(true, Stop::when(move || noted.load(std::sync::atomic::Ordering::Acquire))));
         }
         // Without arguments, another command shows the plan before it asks.
         let read = env.stdout_is_terminal && !self.is_for_programs() && !self.args.is_empty();
-        let found = (read && !response.failed_tg_allocs.is_empty()).then(|| of(within(UNASKED_TIME)))?;
+        let found = (read && !response.failed_tg_allocs.is_empty()).then(|| of(false, within(UNASKED_TIME)))?;
         (!found.cut && !found.list.is_empty()).then_some(found)
     }
 
     /// Prints suggestions behind a plan.
     pub(super) fn print_suggestions(&self, file: &JobFile, found: &Suggestions, context: &mut Context<'_, '_>) {
-        let view = render::View { found, place: &|edit| file.place_of(edit), zone: &context.env.zone() };
+        let path = Some(file.path());
+        let view = render::View { found, path, place: &|edit| file.place_of(edit), zone: &context.env.zone() };
         let most = if self.suggest.any() { usize::MAX } else { UNASKED };
         let mut text = Styled::from("\n");
         text.push(render::text(&view, most, self.verbose, context.ui.colours_on()));
@@ -109,7 +110,7 @@ impl JobPlan {
         found: &Suggestions,
         context: &mut Context<'_, '_>,
     ) -> CommandResult<u8> {
-        let suggestion = chosen(number, found)?;
+        let suggestion = chosen(number, found, file.path())?;
         let edits: Vec<FileEdit> = suggestion.edits.iter().flat_map(changes).collect();
         let text = file
             .rewritten(&edits)
@@ -134,7 +135,7 @@ impl JobPlan {
 }
 
 /// The suggestion with a number.
-fn chosen(number: u16, found: &Suggestions) -> CommandResult<&Suggestion> {
+fn chosen<'s>(number: u16, found: &'s Suggestions, path: &str) -> CommandResult<&'s Suggestion> {
     if !found.are_needed() {
         return Err(CommandError::new("There is nothing to apply: everything is placed as the job file is"));
     }
@@ -145,19 +146,20 @@ fn chosen(number: u16, found: &Suggestions) -> CommandResult<&Suggestion> {
     match suggestion.edits.iter().find(|e| !e.is_of_file()) {
         None => Ok(suggestion),
         Some(edit) => {
-            Err(CommandError::new(format!("Suggestion {number} is no edit of the job file: {}", by_hand(edit))))
+            Err(CommandError::new(format!("Suggestion {number} is no edit of the job file: {}", by_hand(edit, path))))
         }
     }
 }
 
-/// What an operator does for an edit of the cluster.
-fn by_hand(edit: &Edit) -> String {
+/// What an operator does for an edit of the cluster, for the job in a file.
+fn by_hand(edit: &Edit, path: &str) -> String {
     match edit {
         Edit::Preemption { job_type } => {
             format!("encamp operator scheduler set-config -preempt-{job_type}-scheduler=true changes the setting")
         }
         Edit::AddNodes { count, class, .. } => format!("start {count} more nodes of class {}", quoted(class)),
         Edit::Wait { .. } => "register the job, and it is placed when the batch work has ended".into(),
+        Edit::Moves { .. } => format!("encamp rebalance -fit {path} -out FILE plans the moves"),
         _ => "it changes the cluster".into(),
     }
 }

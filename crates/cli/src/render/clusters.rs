@@ -4,13 +4,15 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::RenderError;
-use super::json::{indented, plan_response};
+use super::findings;
+use super::json::plan_response;
 use super::markdown::code;
 use super::page;
 use super::plan_summary::{PlanCounts, Severity};
 use super::table::{Form, cell, headed, table};
 use super::ui::Ui;
 use super::values::{counted, megabytes, megahertz, score};
+use encamp_jobspec::explain::Finding;
 use encamp_model::{JobPlanResponse, quoted};
 use encamp_plan::fit::Fit;
 
@@ -42,6 +44,8 @@ pub struct Fitted {
     pub response: JobPlanResponse,
     /// The figures.
     pub fit: Option<Fit>,
+    /// Warnings about the job file, if they belong to the JSON form of the plan.
+    pub remarks: Option<Vec<Finding>>,
 }
 
 /// Why there is no plan.
@@ -116,21 +120,25 @@ impl Verdict {
     }
 }
 
-/// Formats the rows as JSON (`docs/reference/job-plan-clusters.schema.json`).
+/// The rows as JSON (`docs/reference/job-plan-clusters.schema.json`).
 ///
 /// # Errors
 /// A plan has no JSON form.
-pub fn json(view: &View<'_>) -> Result<String, RenderError> {
-    let clusters = view.rows.iter().map(|row| value(row)).collect::<Result<Vec<Value>, RenderError>>()?;
-    indented(&json!({"SchemaVersion": 1, "JobID": view.job, "Clusters": clusters}))
+pub fn value(view: &View<'_>) -> Result<Value, RenderError> {
+    let clusters = view.rows.iter().map(|row| value_of(row)).collect::<Result<Vec<Value>, RenderError>>()?;
+    Ok(json!({"SchemaVersion": 1, "JobID": view.job, "Clusters": clusters}))
 }
 
-fn value(row: &Row) -> Result<Value, RenderError> {
+fn value_of(row: &Row) -> Result<Value, RenderError> {
     let (fit, counts, plan, error) = match &row.result {
         Ok(fitted) => {
             let c = PlanCounts::of(&fitted.response);
             let counts = json!({"Unplaced": c.unplaced, "Preempted": c.evicted, "Rejected": c.rejected});
-            (fitted.fit, Some(counts), Some(plan_response(&fitted.response)?), None)
+            let mut plan = plan_response(&fitted.response)?;
+            if let (Value::Object(members), Some(remarks)) = (&mut plan, &fitted.remarks) {
+                members.insert("Diagnostics".into(), findings::values(remarks));
+            }
+            (fitted.fit, Some(counts), Some(plan), None)
         }
         Err(failure) => (None, None, None, Some(failure.text.as_str())),
     };

@@ -162,8 +162,12 @@ fn visible(text: &str) -> String {
 
 /// The JSON form.
 pub fn json(valid: bool, list: &[Finding]) -> Value {
-    let diagnostics: Vec<Value> = list.iter().map(json_of).collect();
-    json!({ "version": JSON_VERSION, "valid": valid, "diagnostics": diagnostics })
+    json!({ "version": JSON_VERSION, "valid": valid, "diagnostics": values(list) })
+}
+
+/// The findings alone in their JSON form, a list.
+pub fn values(list: &[Finding]) -> Value {
+    list.iter().map(json_of).collect()
 }
 
 fn json_of(f: &Finding) -> Value {

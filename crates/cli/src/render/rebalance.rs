@@ -103,7 +103,12 @@ fn nothing(view: View<'_>) -> String {
         Goal::Spread if !plan.cut => {
             "Spread, affinity and anti-affinity scores are already as good as moves can make them.".into()
         }
-        Goal::Even if !plan.cut && !plan.missing.is_empty() => "No move lowers the highest utilisation.".into(),
+        Goal::Even if !plan.cut && !plan.missing.is_empty() => match request.limits.max_moves {
+            Some(most) => {
+                format!("No plan with at most {} lowers the highest utilisation.", counted(most, "move", "moves"))
+            }
+            None => "No move lowers the highest utilisation.".into(),
+        },
         Goal::Free(_) | Goal::Fit(_) | Goal::Spread | Goal::Even => {
             format!("Nothing has to be moved to {}.", goal(request))
         }
@@ -124,15 +129,24 @@ fn effect(view: View<'_>) -> String {
             format!("{} spread and affinity scores (off target: {before} -> {after})", one("restores", "restore"))
         }
         Goal::Even => {
-            let (before, after) = (highest(&plan.before), highest(&plan.after));
+            let (before, after) = percents(highest(&plan.before), highest(&plan.after));
             format!("{} the highest utilisation from {before}% to {after}%", one("lowers", "lower"))
         }
     }
 }
 
-/// The highest utilisation of a node, in percent.
+/// The highest utilisation of a node, in thousandths.
 fn highest(figures: &Figures) -> i64 {
-    figures.areas.iter().map(|a| a.highest.cpu.max(a.highest.memory)).max().unwrap_or(0) / 10
+    figures.areas.iter().map(|a| a.highest.cpu.max(a.highest.memory)).max().unwrap_or(0)
+}
+
+/// Two numbers of thousandths in percent, with a decimal if they are not told apart otherwise.
+fn percents(before: i64, after: i64) -> (String, String) {
+    let text = |n: i64| match before / 10 == after / 10 {
+        true => format!("{}.{}", n / 10, n % 10),
+        false => (n / 10).to_string(),
+    };
+    (text(before), text(after))
 }
 
 fn bound(plan: &RebalancePlan) -> String {

@@ -21,6 +21,8 @@ const MOST_JOBS: usize = 2;
 pub struct View<'a> {
     /// What was found.
     pub found: &'a Suggestions,
+    /// The path of the job file, if there is one.
+    pub path: Option<&'a str>,
     /// The place of an edit in the job file, if there is a file.
     pub place: &'a dyn Fn(&Edit) -> Option<Place>,
     /// The time zone of the output.
@@ -82,7 +84,7 @@ fn rows(view: &View<'_>, number: usize, s: &Suggestion) -> Vec<String> {
             0 => format!("{number}|{:.1}|{}|{}", s.cost, s.placed, evicted_jobs(s)),
             _ => "+|||".into(),
         };
-        format!("{figures}|{}|{}", cell(&place), cell(&words(edit, view.zone).text))
+        format!("{figures}|{}|{}", cell(&place), cell(&words(edit, view).text))
     };
     s.edits.iter().enumerate().map(row).collect()
 }
@@ -124,7 +126,7 @@ fn owner(edit: &Edit) -> String {
     }
 }
 
-fn words(edit: &Edit, zone: &jiff::tz::TimeZone) -> Words {
+fn words(edit: &Edit, view: &View<'_>) -> Words {
     let of = owner(edit);
     let words = |kind, text: String, old: &str, new: &str| Words { kind, text, old: old.into(), new: new.into() };
     let number = |kind, what: &str, unit: &str, old: &i64, new: &i64| {
@@ -133,6 +135,10 @@ fn words(edit: &Edit, zone: &jiff::tz::TimeZone) -> Words {
     let gained = |n: &usize| counted(*n, "node", "nodes");
     match edit {
         Edit::Task { amount, old, new, .. } => number(amount.name(), amount.name(), amount.unit(), old, new),
+        Edit::Reserve { old, new, .. } => {
+            let text = format!("memory of {of}: {old} -> {new} MB, with memory_max {old} MB");
+            words("memory-max", text, &old.to_string(), &new.to_string())
+        }
         Edit::Device { name, old, new, .. } => number("device", &format!("count of device {name}"), "", old, new),
         Edit::Disk { old, new, .. } => number("disk", "ephemeral disk", " MB", old, new),
         Edit::Count { old, new, .. } => number("count", "count", "", old, new),
@@ -142,6 +148,9 @@ fn words(edit: &Edit, zone: &jiff::tz::TimeZone) -> Words {
         Edit::Port { label, old, .. } => {
             let text = format!("port {} of {of}: static {old} -> dynamic", quoted(label));
             words("port", text, &old.to_string(), "dynamic")
+        }
+        Edit::DropPort { label, .. } => {
+            words("drop-port", format!("remove dynamic port {} of {of}", quoted(label)), label, "removed")
         }
         Edit::DropConstraint { text, nodes, .. } => {
             let gain = if *nodes > 0 { format!(" (adds {})", gained(nodes)) } else { String::new() };
@@ -163,18 +172,24 @@ fn words(edit: &Edit, zone: &jiff::tz::TimeZone) -> Words {
             words("preemption", text, "false", "true")
         }
         Edit::AddNodes { count, like, class, pool } => {
-            let class = if class.is_empty() { String::new() } else { format!(" of class {}", quoted(class)) };
-            let nodes = counted(*count, "node", "nodes");
-            let text = format!("add {nodes}{class} to pool {}, like {like}", quoted(pool));
-            words("nodes", text, "0", &count.to_string())
+            words("nodes", more_nodes(*count, like, class, pool), "0", &count.to_string())
         }
         Edit::Wait { until, ends, last } => {
             let work = counted(ends.len(), "batch allocation has ended", "batch allocations have ended");
-            let at = time(*until, zone);
+            let at = time(*until, view.zone);
             let text = format!("wait until {at}, when {work} by max_run_duration, the last of {}", quoted(last));
             words("wait", text, "", &at)
         }
+        Edit::Moves { plan, .. } => {
+            let (moves, file) = (counted(plan.moves, "move", "moves"), view.path.unwrap_or("FILE"));
+            words("moves", format!("make room with {moves}: encamp rebalance -fit {file}"), "", &moves)
+        }
     }
+}
+
+fn more_nodes(count: i64, like: &str, class: &str, pool: &str) -> String {
+    let class = if class.is_empty() { String::new() } else { format!(" of class {}", quoted(class)) };
+    format!("add {}{class} to pool {}, like {like}", counted(count, "node", "nodes"), quoted(pool))
 }
 
 /// The suggestions as JSON (`docs/reference/suggestions.schema.json`).
@@ -208,7 +223,7 @@ fn evicted(e: &Evicted) -> Value {
 }
 
 fn edit(view: &View<'_>, edit: &Edit) -> Value {
-    let Words { kind, text, old, new } = words(edit, view.zone);
+    let Words { kind, text, old, new } = words(edit, view);
     let place = (view.place)(edit);
     json!({
         "Kind": kind,

@@ -1,8 +1,10 @@
 //! Moves that a search has found.
 
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use super::board::Board;
+use encamp_state::State;
 
 /// One allocation, and where it is to go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,11 +30,21 @@ pub(super) struct Course {
     pub optional: bool,
 }
 
-/// Which nodes serve as well as the one that a move is to.
+/// Which nodes serve as well as the one that a move is to, and what a plan has led to.
 pub(super) trait Alike {
     /// Whether the rest of the plan leads to the goal if the allocation is placed on this spot instead. The board is as
     /// it is before the move, and is left so.
     fn alike(&self, board: &mut Board, hop: Hop, to: usize) -> bool;
+
+    /// What the plan is to lower, if it is a number that a state tells.
+    fn measure(&self, _: &State) -> Option<i64> {
+        None
+    }
+
+    /// The nodes, by ID, to which a step has done what a plan may not do.
+    fn harmed(&self, _before: &State, _after: &State) -> BTreeSet<String> {
+        BTreeSet::new()
+    }
 }
 
 /// Only the node itself.
@@ -59,4 +71,6 @@ pub(super) struct Found {
     pub missing: Vec<String>,
     /// The search ended early.
     pub cut: bool,
+    /// What the plan is to lower is so low in the end.
+    pub measure: Option<i64>,
 }

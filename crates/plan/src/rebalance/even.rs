@@ -1,6 +1,7 @@
 //! Lowers the highest utilisation of a node.
 
 use std::cmp::Reverse;
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use super::board::Board;
@@ -8,12 +9,18 @@ use super::course::{Alike, Course, Found, Hop};
 use super::exact::{IMPOSSIBLE, Objective, fewest, is_small};
 use super::figures::utilisation;
 use crate::stop::Stop;
+use encamp_state::{NodeEntry, State};
 
 /// Moves that are looked for one after the other, at most, unless the request says how many.
 const MOST_IMPROVEMENTS: usize = 500;
 
-/// No node is used more than this, in thousandths of its CPU or memory.
-struct Level(i64);
+/// A level of utilisation, in thousandths of CPU or memory.
+struct Level {
+    /// No node is used more.
+    most: i64,
+    /// The highest one before the first step.
+    first: i64,
+}
 
 impl Alike for Level {
     fn alike(&self, board: &mut Board, hop: Hop, to: usize) -> bool {
@@ -21,8 +28,25 @@ impl Alike for Level {
         board.go(hop.item, to);
         let level = level_of(board, to);
         board.rewind(moves);
-        level <= self.0
+        level <= self.most
     }
+
+    fn measure(&self, state: &State) -> Option<i64> {
+        Some(state.nodes().filter(|e| e.node.ready()).map(|e| level_of_node(e)).max().unwrap_or(0))
+    }
+
+    fn harmed(&self, before: &State, after: &State) -> BTreeSet<String> {
+        let higher = |e: &NodeEntry| before.node(&e.node.id).is_none_or(|old| level_of_node(e) > level_of_node(old));
+        let filled = |e: &NodeEntry| e.live_allocs().any(|a| before.alloc(&a.alloc.id).is_none());
+        let harmed = after.nodes().filter(|e| level_of_node(e) >= self.first && (higher(e) || filled(e)));
+        harmed.map(|e| e.node.id.clone()).collect()
+    }
+}
+
+/// The use of a node in a state, measured as that of a spot.
+fn level_of_node(e: &NodeEntry) -> i64 {
+    let used = utilisation([e.info.cpu, e.info.memory], [e.usage.cpu, e.usage.memory]);
+    used.cpu.max(used.memory)
 }
 
 /// The use of a node, in thousandths: the larger one of CPU and memory.
@@ -81,13 +105,13 @@ pub(super) fn obstacle(board: &mut Board, item: usize) -> Obstacle {
     if able.iter().any(lower) { Obstacle::NotAlone } else { Obstacle::NotLower }
 }
 
-/// The spot that is used most.
-pub(super) fn most_used(board: &Board) -> Option<usize> {
-    highest(board).map(|(_, spot)| spot)
+/// No fewer moves lead to the level, whatever waiting jobs take.
+pub(super) fn at_least(board: &mut Board, level: i64) -> usize {
+    board.without_claims(|board| Level { most: level, first: level }.left(board))
 }
 
-/// The highest use of a node.
-fn highest(board: &Board) -> Option<(i64, usize)> {
+/// The highest use of a node, in thousandths, and the node.
+pub(super) fn highest(board: &Board) -> Option<(i64, usize)> {
     let open = (0..board.spots.len()).filter(|s| board.spots[*s].open);
     open.map(|s| (level_of(board, s), s)).max_by_key(|(level, s)| (*level, Reverse(*s)))
 }
@@ -95,8 +119,8 @@ fn highest(board: &Board) -> Option<(i64, usize)> {
 impl Objective for Level {
     fn left(&self, board: &Board) -> usize {
         let mut left = 0;
-        for spot in (0..board.spots.len()).filter(|s| board.spots[*s].open && level_of(board, *s) > self.0) {
-            match leaving(board, spot, self.0) {
+        for spot in (0..board.spots.len()).filter(|s| board.spots[*s].open && level_of(board, *s) > self.most) {
+            match leaving(board, spot, self.most) {
                 Some(n) => left += n,
                 None => return IMPOSSIBLE,
             }
@@ -128,6 +152,7 @@ fn leaving(board: &Board, spot: usize, level: i64) -> Option<usize> {
 /// Looks for the lowest level, and the fewest moves to it.
 pub(super) fn search(board: &mut Board, most: usize, stop: &Stop) -> Found {
     let Some((first, _)) = highest(board) else { return Found { reached: true, ..Found::default() } };
+    let below = |most: i64| Level { most, first };
     // On a small board this takes no time, so that there is a result whenever the search is asked to end.
     let never = Stop::never();
     let mut best = greedy(board, most, if is_small(board) { &never } else { stop });
@@ -137,7 +162,7 @@ pub(super) fn search(board: &mut Board, most: usize, stop: &Stop) -> Found {
         // The fewest moves to the level that is known, then lower ones.
         let mut target = level;
         loop {
-            let fewest = fewest(board, &Level(target), most, stop);
+            let fewest = fewest(board, &below(target), most, stop);
             let Some(hops) = fewest.hops else {
                 best.cut |= stop.now();
                 break;
@@ -153,10 +178,11 @@ pub(super) fn search(board: &mut Board, most: usize, stop: &Stop) -> Found {
     if level >= first {
         best.course = Course::default();
     }
-    best.alike = Some(Rc::new(Level(level)));
-    best.at_least = if level < first { board.without_claims(|board| Level(level).left(board)) } else { 0 };
+    best.alike = Some(Rc::new(below(level)));
+    best.at_least = if level < first { at_least(board, level) } else { 0 };
+    best.measure = Some(level);
     if is_small(board) && board.exact && !best.course.hops.is_empty() {
-        best.at_least = best.at_least.max(fewest(board, &Level(level), most, stop).at_least);
+        best.at_least = best.at_least.max(fewest(board, &below(level), most, stop).at_least);
     }
     best
 }

@@ -8,9 +8,10 @@
 //! - [`goal`]: what is wanted, and what may be moved. [`steps`]: the plan that is found, as data that a file can hold.
 //!   [`error`]: why there is none.
 //! - [`search`]: from a question to a plan. `movable`: what may be moved. `board`, `kind`: allocations and nodes in
-//!   numbers, on which moves are tried. `claims`: what waiting jobs take of them. `exact`: the fewest moves, on small boards. `course`: moves that were found.
-//!   `arrange`, `pins`: steps that lead to them, whatever order servers look at nodes in. [`mod@follow`]: one step with
-//!   the full scheduler. `figures`: before and after.
+//!   numbers, on which moves are tried. `claims`: what waiting jobs take of them. `exact`: the fewest moves, on small
+//!   boards. `course`: moves that were found. `arrange`, `pins`: steps that lead to them, whatever order servers look at
+//!   nodes in. `refused`: moves that are not made. [`mod@follow`]: one step with the full scheduler. `figures`: before and
+//!   after.
 //! - `free`, `fit`, `spread`, `even`: the goals.
 //! - [`run`]: how a plan is carried out on a running cluster.
 
@@ -29,6 +30,7 @@ pub mod goal;
 mod kind;
 mod movable;
 mod pins;
+mod refused;
 pub mod run;
 pub mod search;
 mod spread;

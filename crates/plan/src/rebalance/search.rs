@@ -1,14 +1,17 @@
 //! From a question to a plan.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::arrange::{Arranged, Arranger, Refused};
+use super::arrange::{Arranged, Arranger};
 use super::board::Board;
 use super::course::{Alike, Course, Found, OnlyThere};
 use super::error::RebalanceError;
+use super::exact::IMPOSSIBLE;
 use super::goal::{Goal, Request};
 use super::movable::{Movable, Stays};
+use super::refused::{Reason, Refused, some_names};
 use super::steps::{NodeRef, RebalancePlan, Step};
 use super::{even, figures, fit, free, spread};
 use crate::stop::Stop;
@@ -18,8 +21,6 @@ use encamp_state::{AllocEntry, State};
 const MOST_TRIES: usize = 12;
 /// Reasons, at most.
 const MOST_REASONS: usize = 8;
-/// Names in a reason, at most.
-const MOST_NAMES: usize = 5;
 
 /// What a goal is searched with.
 pub(super) struct Scene<'a> {
@@ -59,9 +60,9 @@ pub fn rebalance(before: &State, request: &Request, stop: &Stop, now: i64) -> Re
         }
         let last = number == MOST_TRIES || stop.now();
         let attempt = scene.attempt(last)?;
-        let goes_on = attempt.as_ref().is_none_or(|a| a.lacking > 0 && a.found.reached && a.learned);
+        let goes_on = attempt.as_ref().is_none_or(|a| a.goes_on);
         if let Some(attempt) = attempt
-            && best.as_ref().is_none_or(|b| attempt.lacking < b.lacking)
+            && best.as_ref().is_none_or(|b| attempt.rank() < b.rank())
         {
             best = Some(attempt);
         }
@@ -70,7 +71,7 @@ pub fn rebalance(before: &State, request: &Request, stop: &Stop, now: i64) -> Re
         }
     }
     let Some(mut best) = best else { return Ok(RebalancePlan::default()) };
-    best.found.cut |= stop.now() && (best.lacking > 0 || !best.found.reached);
+    best.found.cut |= stop.now() && (best.falls_short || !best.found.reached);
     scene.plan(best)
 }
 
@@ -80,8 +81,19 @@ struct Attempt {
     arranged: Arranged,
     /// Allocations of the job that is to fit which are unplaced in the end.
     lacking: i64,
-    /// Something came up that another search can regard.
-    learned: bool,
+    /// What the plan is to lower, in the end.
+    measure: Option<i64>,
+    /// The steps lead less far than the moves that were found.
+    falls_short: bool,
+    /// Another search may lead further: something came up that it can regard.
+    goes_on: bool,
+}
+
+impl Attempt {
+    /// Less is better.
+    fn rank(&self) -> (i64, Option<i64>) {
+        (self.lacking, self.measure)
+    }
 }
 
 impl Scene<'_> {
@@ -95,48 +107,69 @@ impl Scene<'_> {
         let alike = alike.as_deref().unwrap_or(&OnlyThere as &dyn Alike);
         let (before, limits, stop, now) = (self.before, &self.request.limits, self.stop, self.now);
         let board = &mut self.board;
-        let may_end = last || matches!(self.request.goal, Goal::Fit(_));
-        let mut arranger = Arranger { before, board, alike, limits, stop, now, may_end, placed: Vec::new() };
+        let fits = matches!(self.request.goal, Goal::Fit(_));
+        // A part of the moves lowers the highest utilisation as well, if less.
+        let may_end = last || fits || optional && matches!(self.request.goal, Goal::Even);
+        let (placed, harmful) = (Vec::new(), Vec::new());
+        let mut arranger = Arranger { before, board, alike, limits, stop, now, may_end, placed, harmful };
         let result = arranger.arrange(&found.course);
-        let placed = arranger.placed;
+        let Arranger { placed, harmful, .. } = arranger;
         let arranged = match result {
             Ok(arranged) => arranged,
             Err(refused) => {
                 self.exclude(&refused);
-                self.board.claim(&placed);
+                if !matches!(self.request.goal, Goal::Even) {
+                    self.board.claim(&placed);
+                }
                 return Ok(None);
             }
         };
         let unplaced = self.unplaced(&arranged.ends)?;
         let lacking: i64 = unplaced.values().sum();
-        let mut learned = false;
-        if let Some(room) = self.room.as_mut().filter(|_| lacking > 0 && !placed.is_empty()) {
-            room.add(&unplaced);
-            learned = true;
+        let learned = self.learn(&unplaced, &placed, &arranged.skipped);
+        let measure = arranged.ends.iter().filter_map(|end| alike.measure(end)).max();
+        let falls_short = match found.measure {
+            Some(promised) => measure.is_some_and(|m| m > promised),
+            None => fits && lacking > 0 && found.reached,
+        };
+        let lowered = measure < alike.measure(before);
+        let reached =
+            if found.measure.is_some() { !falls_short || lowered } else { fits || arranged.skipped.is_empty() };
+        let complete =
+            if found.measure.is_some() { reached } else { arranged.skipped.is_empty() || fits && lacking == 0 };
+        found.reached &= reached;
+        if !complete {
+            found.missing.extend(reasons(&arranged.skipped, &harmful));
         }
-        for refused in &arranged.skipped {
-            self.exclude(refused);
-            learned = true;
+        if let Some(level) = measure.filter(|_| falls_short) {
+            // As low as in the end.
+            found.at_least = even::at_least(&mut self.board, level);
         }
-        let fits = matches!(self.request.goal, Goal::Fit(_));
-        if !(arranged.skipped.is_empty() || fits && lacking == 0) {
-            found.reached &= fits;
-            found.missing.push(match optional && !fits {
-                true => "The nodes of some replacements can't be chosen: too many others suit them".into(),
-                false => format!("The scheduler does not make {} of the moves that were found", arranged.skipped.len()),
-            });
+        if lacking > 0
+            && let Some(names) = some_names(&placed)
+        {
+            found.missing.push(format!("Waiting allocations take freed capacity: {names}"));
         }
-        if lacking > 0 && !placed.is_empty() {
-            found.missing.push(format!("Waiting allocations take freed capacity: {}", some_names(&placed)));
+        // On a large board, each attempt takes long.
+        let goes_on = falls_short && learned && !(lowered && optional);
+        Ok(Some(Attempt { found, arranged, lacking, measure, falls_short, goes_on }))
+    }
+
+    /// Notes what another search can regard; false if there is nothing.
+    fn learn(&mut self, unplaced: &BTreeMap<String, i64>, placed: &[Arc<AllocEntry>], skipped: &[Refused]) -> bool {
+        let lacks = unplaced.values().any(|n| *n > 0) && !placed.is_empty();
+        if let Some(room) = self.room.as_mut().filter(|_| lacks) {
+            room.add(unplaced);
         }
-        Ok(Some(Attempt { found, arranged, lacking, learned }))
+        skipped.iter().for_each(|refused| self.exclude(refused));
+        lacks && self.room.is_some() || !skipped.is_empty()
     }
 
     /// Has no other search find a move that the scheduler refuses.
-    fn exclude(&mut self, Refused { hop, entirely }: &Refused) {
+    fn exclude(&mut self, Refused { hop, reason }: &Refused) {
         // From now on the numbers allow less than may be possible: they prove nothing.
         self.board.exact = false;
-        if !self.board.refused.insert((hop.item, hop.to)) || *entirely {
+        if !self.board.refused.insert((hop.item, hop.to)) || *reason == Reason::NodeNotChosen {
             self.board.refuse_everywhere(hop.item);
         }
     }
@@ -175,10 +208,8 @@ impl Scene<'_> {
             }
             Goal::Even => {
                 let mut found = even::search(&mut self.board, most, self.stop);
-                if found.course.hops.is_empty()
-                    && let Some(spot) = even::most_used(&self.board)
-                {
-                    found.missing.extend(self.why_not_lower(spot));
+                if found.course.hops.is_empty() {
+                    found.missing.extend(self.why_not_lower());
                 }
                 Ok(found)
             }
@@ -224,9 +255,18 @@ impl Scene<'_> {
         out
     }
 
-    /// Why nothing leaves the node that is used most.
-    fn why_not_lower(&mut self, spot: usize) -> Vec<String> {
+    /// Why nothing leaves the nodes that are used most.
+    fn why_not_lower(&mut self) -> Vec<String> {
+        let Some((level, spot)) = even::highest(&self.board) else { return Vec::new() };
         let mut out = Vec::new();
+        let needed = even::at_least(&mut self.board, level.saturating_sub(1));
+        if let Some(most) = self.request.limits.max_moves.filter(|most| *most < needed && needed < IMPOSSIBLE) {
+            let (whole, tenths) = (level / 10, level % 10);
+            out.push(format!(
+                "At least {needed} moves are needed to lower the highest utilisation, {whole}.{tenths}%: the limit is {most}"
+            ));
+            return out;
+        }
         if !self.board.spots[spot].can_be_freed() {
             out.push(self.held(spot));
         }
@@ -252,7 +292,10 @@ impl Scene<'_> {
     fn plan(&self, attempt: Attempt) -> Result<RebalancePlan, RebalanceError> {
         let Attempt { found, arranged, lacking, .. } = attempt;
         let Arranged { steps, ends, .. } = arranged;
-        let after = ends.first().unwrap_or(self.before);
+        // Of what differs by the order of candidates, no more is promised than holds in each.
+        let alike = found.alike.as_deref();
+        let worst = ends.iter().enumerate().max_by_key(|(n, end)| (alike.and_then(|a| a.measure(end)), Reverse(*n)));
+        let after = worst.map_or(self.before, |(_, end)| end);
         let moves = steps.iter().map(|s| s.moves.len()).sum();
         let jobs: BTreeSet<(&str, &str)> = steps.iter().flat_map(touched).collect();
         let jobs = jobs.len();
@@ -309,14 +352,14 @@ impl Scene<'_> {
     }
 }
 
-/// The first names of waiting allocations.
-fn some_names(placed: &[Arc<AllocEntry>]) -> String {
-    let names: BTreeSet<&str> = placed.iter().map(|e| e.alloc.name.as_str()).collect();
-    let mut text = names.iter().take(MOST_NAMES).copied().collect::<Vec<_>>().join(", ");
-    if names.len() > MOST_NAMES {
-        text.push_str(&format!(" and {} more", names.len() - MOST_NAMES));
+/// Why moves are left out.
+fn reasons(skipped: &[Refused], harmful: &[Arc<AllocEntry>]) -> Vec<String> {
+    let mut counts: BTreeMap<Reason, usize> = BTreeMap::new();
+    if skipped.is_empty() {
+        counts.insert(Reason::Harms, 0);
     }
-    text
+    skipped.iter().for_each(|r| *counts.entry(r.reason).or_default() += 1);
+    counts.into_iter().map(|(reason, n)| reason.text(n, harmful)).collect()
 }
 
 fn touched(step: &Step) -> impl Iterator<Item = (&str, &str)> {

@@ -21,12 +21,15 @@ pub fn cost(edits: &[Edit], evicted: usize) -> f64 {
 fn of(edit: &Edit) -> f64 {
     match edit {
         Edit::Task { old, new, .. } | Edit::Device { old, new, .. } => 100.0 * lost(*old, *new),
+        Edit::Reserve { old, new, .. } => 60.0 * lost(*old, *new),
         Edit::Disk { old, new, .. } => 50.0 * lost(*old, *new),
         Edit::Count { old, new, .. } => 150.0 * lost(*old, *new),
         Edit::Canaries { old, new, .. } | Edit::Parallel { old, new, .. } => 5.0 + 10.0 * lost(*old, *new),
         Edit::Datacenter { .. } => 15.0,
         Edit::Port { .. } => 20.0,
         Edit::ConstraintValue { .. } => 25.0,
+        Edit::DropPort { .. } => 30.0,
+        Edit::Moves { plan, .. } => 15.0 * real(plan.moves),
         Edit::Priority { old, new } => 25.0 + real(usize::try_from(new.saturating_sub(*old)).unwrap_or(0)) / 10.0,
         Edit::DropConstraint { .. } => 40.0,
         Edit::Pool { .. } => 45.0,

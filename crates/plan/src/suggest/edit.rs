@@ -3,12 +3,10 @@
 use std::sync::Arc;
 
 use encamp_model::*;
-use encamp_state::State;
 
-use super::cluster;
-use crate::settings;
+use crate::rebalance::RebalancePlan;
 
-/// What the tasks of a group ask for, as far as it decides where they fit. `memory_max` does not.
+/// What the tasks of a group ask for, as far as it decides where they fit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Amount {
     /// MHz.
@@ -81,6 +79,17 @@ pub enum Edit {
         /// As it should.
         new: i64,
     },
+    /// A task reserves less memory, and may use as much as before: that becomes its `memory_max`.
+    Reserve {
+        /// The group.
+        group: String,
+        /// The task.
+        task: String,
+        /// MB that the job reserves.
+        old: i64,
+        /// MB that it should reserve.
+        new: i64,
+    },
     /// A task asks for fewer instances of a device.
     Device {
         /// The group.
@@ -124,6 +133,15 @@ pub enum Edit {
         label: String,
         /// Its number.
         old: i64,
+    },
+    /// A port without a fixed number goes away.
+    DropPort {
+        /// The group, and the task if the port is of the task's own network.
+        holder: Holder,
+        /// The number of the `network` block, from 0.
+        network: usize,
+        /// The label of the port.
+        label: String,
     },
     /// A constraint goes away.
     DropConstraint {
@@ -221,6 +239,13 @@ pub enum Edit {
         /// The job of the last one.
         last: String,
     },
+    /// Allocations of other jobs move, so that there is room.
+    Moves {
+        /// The moves.
+        plan: Arc<RebalancePlan>,
+        /// The time at which they were planned, Unix nanoseconds.
+        now: i64,
+    },
 }
 
 /// The setting of the scheduler configuration that lets a type of jobs evict others.
@@ -238,37 +263,41 @@ pub fn preemption_setting(job_type: &JobType) -> &'static str {
 impl Edit {
     /// Whether it changes the job file; the others change the cluster.
     pub fn is_of_file(&self) -> bool {
-        !matches!(self, Edit::Preemption { .. } | Edit::AddNodes { .. } | Edit::Wait { .. })
+        !matches!(self, Edit::Preemption { .. } | Edit::AddNodes { .. } | Edit::Wait { .. } | Edit::Moves { .. })
     }
 
     /// The group that it is about; `None`: the whole job.
     pub fn group(&self) -> Option<&str> {
         match self {
             Edit::Task { group, .. }
+            | Edit::Reserve { group, .. }
             | Edit::Device { group, .. }
             | Edit::Disk { group, .. }
             | Edit::Count { group, .. }
             | Edit::Canaries { group, .. }
             | Edit::Parallel { group, .. } => Some(group),
-            Edit::Port { holder, .. } | Edit::DropConstraint { holder, .. } | Edit::ConstraintValue { holder, .. } => {
-                holder.group.as_deref()
-            }
+            Edit::Port { holder, .. }
+            | Edit::DropPort { holder, .. }
+            | Edit::DropConstraint { holder, .. }
+            | Edit::ConstraintValue { holder, .. } => holder.group.as_deref(),
             Edit::Datacenter { .. }
             | Edit::Pool { .. }
             | Edit::Priority { .. }
             | Edit::Preemption { .. }
             | Edit::AddNodes { .. }
-            | Edit::Wait { .. } => None,
+            | Edit::Wait { .. }
+            | Edit::Moves { .. } => None,
         }
     }
 
     /// The task that it is about; `None`: the whole group or job.
     pub fn task(&self) -> Option<&str> {
         match self {
-            Edit::Task { task, .. } | Edit::Device { task, .. } => Some(task),
-            Edit::Port { holder, .. } | Edit::DropConstraint { holder, .. } | Edit::ConstraintValue { holder, .. } => {
-                holder.task.as_deref()
-            }
+            Edit::Task { task, .. } | Edit::Reserve { task, .. } | Edit::Device { task, .. } => Some(task),
+            Edit::Port { holder, .. }
+            | Edit::DropPort { holder, .. }
+            | Edit::DropConstraint { holder, .. }
+            | Edit::ConstraintValue { holder, .. } => holder.task.as_deref(),
             _ => None,
         }
     }
@@ -283,6 +312,7 @@ impl Edit {
         let mut edit = self.clone();
         match (&mut edit, other) {
             (Edit::Task { new, .. }, Edit::Task { new: value, .. })
+            | (Edit::Reserve { new, .. }, Edit::Reserve { new: value, .. })
             | (Edit::Device { new, .. }, Edit::Device { new: value, .. })
             | (Edit::Disk { new, .. }, Edit::Disk { new: value, .. })
             | (Edit::Count { new, .. }, Edit::Count { new: value, .. })
@@ -295,100 +325,4 @@ impl Edit {
         }
         edit
     }
-
-    /// Makes the edit; false if the job has no such part.
-    pub(super) fn make(&self, job: &mut api::Job, state: &mut State) -> bool {
-        match self {
-            Edit::Preemption { job_type } => {
-                let mut config = settings::current(state);
-                let done = settings::set(&mut config, preemption_setting(job_type), "true").is_ok();
-                state.set_scheduler_config(Arc::new(config));
-                done
-            }
-            Edit::AddNodes { count, like, .. } => cluster::add_nodes(state, *count, like),
-            Edit::Wait { ends, .. } => cluster::end(state, ends),
-            _ => self.make_in_job(job).is_some(),
-        }
-    }
-
-    /// Makes an edit of the job file.
-    pub(super) fn make_in_job(&self, job: &mut api::Job) -> Option<()> {
-        match self {
-            Edit::Task { group, task, amount, new, .. } => {
-                let resources = task_of(job, group, task)?.resources.get_or_insert_default();
-                match amount {
-                    Amount::Cpu => resources.cpu = Some(*new),
-                    Amount::Cores => resources.cores = Some(*new),
-                    Amount::Memory => resources.memory_mb = Some(*new),
-                }
-            }
-            Edit::Device { group, task, number, new, .. } => {
-                let devices = task_of(job, group, task)?.resources.as_mut()?.devices.as_mut()?;
-                devices.get_mut(*number)?.count = Some(u64::try_from(*new).ok()?);
-            }
-            Edit::Disk { group, new, .. } => {
-                group_of(job, group)?.ephemeral_disk.get_or_insert_default().size_mb = Some(*new);
-            }
-            Edit::Count { group, new, .. } => group_of(job, group)?.count = Some(*new),
-            Edit::Port { holder, network, label, .. } => release_port(job, holder, *network, label)?,
-            Edit::DropConstraint { holder, number, .. } => {
-                let list = constraints_of(job, holder)?;
-                let all = list.as_mut()?;
-                (*number < all.len()).then(|| all.remove(*number))?;
-                // An absent block and an empty list are the same job.
-                if all.is_empty() {
-                    *list = None;
-                }
-            }
-            Edit::ConstraintValue { holder, number, new, .. } => {
-                constraints_of(job, holder)?.as_mut()?.get_mut(*number)?.rtarget.clone_from(new);
-            }
-            Edit::Datacenter { new, .. } => job.datacenters.as_mut()?.push(new.clone()),
-            Edit::Pool { new, .. } => job.node_pool = Some(new.clone()),
-            Edit::Canaries { group, in_job, new, .. } => update_of(job, group, *in_job)?.canary = Some(*new),
-            Edit::Parallel { group, in_job, new, .. } => update_of(job, group, *in_job)?.max_parallel = Some(*new),
-            Edit::Priority { new, .. } => job.priority = Some(*new),
-            Edit::Preemption { .. } | Edit::AddNodes { .. } | Edit::Wait { .. } => return None,
-        }
-        Some(())
-    }
-}
-
-fn group_of<'j>(job: &'j mut api::Job, name: &str) -> Option<&'j mut api::TaskGroup> {
-    job.task_groups.iter_mut().flatten().find(|g| g.name.as_deref() == Some(name))
-}
-
-fn task_of<'j>(job: &'j mut api::Job, group: &str, name: &str) -> Option<&'j mut api::Task> {
-    group_of(job, group)?.tasks.iter_mut().flatten().find(|t| t.name == name)
-}
-
-fn update_of<'j>(job: &'j mut api::Job, group: &str, in_job: bool) -> Option<&'j mut api::UpdateStrategy> {
-    if in_job { job.update.as_mut() } else { group_of(job, group)?.update.as_mut() }
-}
-
-fn constraints_of<'j>(job: &'j mut api::Job, holder: &Holder) -> Option<&'j mut Option<Vec<api::Constraint>>> {
-    match (&holder.group, &holder.task) {
-        (None, _) => Some(&mut job.constraints),
-        (Some(group), None) => Some(&mut group_of(job, group)?.constraints),
-        (Some(group), Some(task)) => Some(&mut task_of(job, group, task)?.constraints),
-    }
-}
-
-/// Moves a port from those with a number to those without, in the order in which the file has them.
-fn release_port(job: &mut api::Job, holder: &Holder, network: usize, label: &str) -> Option<()> {
-    let group = holder.group.as_deref()?;
-    let networks = match &holder.task {
-        None => &mut group_of(job, group)?.networks,
-        Some(task) => &mut task_of(job, group, task)?.resources.as_mut()?.networks,
-    };
-    let network = networks.as_mut()?.get_mut(network)?;
-    let fixed = network.reserved_ports.as_mut()?;
-    let at = fixed.iter().position(|p| p.label == label)?;
-    let mut port = fixed.remove(at);
-    if fixed.is_empty() {
-        network.reserved_ports = None;
-    }
-    port.value = 0;
-    network.dynamic_ports.get_or_insert_default().push(port);
-    Some(())
 }

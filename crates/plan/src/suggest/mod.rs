@@ -1,11 +1,11 @@
 //! Finds the smallest changes with which a job that does not fit is placed.
 //!
-//! - [`edit`]: the kinds of changes. [`mod@cost`]: their order.
+//! - [`edit`]: the kinds of changes. `make`: making them. [`mod@cost`]: their order.
 //! - `question`: what is asked and answered. This file: the answer.
 //! - `propose`, `propose_where`, `propose_nodes`: which changes are tried, as a `proposal` each. `estimate`: where a
 //!   search for a value begins. `search`: the nearest value that works.
 //! - `trial`: planning again. `single`: one change. `combine`: two changes where none is enough.
-//! - `cluster`: changes of the cluster. `text`: changes of the job file.
+//! - `cluster`, `moves`: changes of the cluster. `text`: changes of the job file.
 //!
 //! Every suggestion is planned again by [`plan_job`], as a plan of the changed job would be.
 
@@ -14,6 +14,8 @@ mod combine;
 pub mod cost;
 pub mod edit;
 mod estimate;
+mod make;
+mod moves;
 mod proposal;
 mod propose;
 mod propose_nodes;
@@ -58,6 +60,13 @@ pub fn suggest(question: &Question<'_>) -> Suggestions {
         out.rollout_blocked = first.blocked;
         let search = Search { bench: &bench, now: question.now, highest: question.server.job_max_priority };
         let mut found = search.singles(&scene, &first, Goal::Everything, |_| true);
+        if question.moves
+            && let Some(edit) = moves::moves(question, &first)
+            && let Ok(Some(trial)) = bench.after(&scene, std::slice::from_ref(&edit))
+            && trial.reaches(Goal::Everything)
+        {
+            found.push(Found { edits: vec![edit], trial });
+        }
         let near = |f: &Found| f.edits.iter().all(Edit::is_of_file) && f.cost() <= NEAR;
         if !found.iter().any(near) {
             found.extend(search.pairs(&scene, &first));

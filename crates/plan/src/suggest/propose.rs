@@ -7,6 +7,7 @@ use super::estimate::Fleet;
 use super::proposal::{Kind, Look, Proposal};
 use super::search::Values;
 use super::{cluster, propose_nodes, propose_where};
+use crate::settings;
 
 /// Tasks of a group that are considered.
 const MOST_TASKS: usize = 8;
@@ -22,7 +23,7 @@ pub(super) fn proposals<'l>(look: &Look<'l>) -> Vec<Proposal<'l>> {
     let mut out = Vec::new();
     for group in look.groups() {
         let fleet = Fleet::of(look.trial, group, look.now);
-        out.extend(of_group(group, &fleet));
+        out.extend(of_group(group, &fleet, oversubscribes(look)));
         count(look, group, &mut out);
         propose_nodes::rollout(look, group, &mut out);
         propose_nodes::add(look, group, &fleet, &mut out);
@@ -34,8 +35,17 @@ pub(super) fn proposals<'l>(look: &Look<'l>) -> Vec<Proposal<'l>> {
     out
 }
 
-/// Less of what the tasks of a group ask for.
-fn of_group<'l>(group: &TaskGroup, fleet: &Fleet) -> Vec<Proposal<'l>> {
+/// Whether tasks may use more memory than they reserve, in the pool of the job.
+fn oversubscribes(look: &Look<'_>) -> bool {
+    let state = &look.scene.state;
+    let of_pool = state
+        .node_pool(&look.job().node_pool)
+        .and_then(|p| p.scheduler_configuration.as_ref()?.memory_oversubscription_enabled);
+    of_pool.unwrap_or_else(|| settings::current(state).memory_oversubscription_enabled)
+}
+
+/// Less of what the tasks of a group ask for. `oversubscribed`: tasks may use more memory than they reserve.
+fn of_group<'l>(group: &TaskGroup, fleet: &Fleet, oversubscribed: bool) -> Vec<Proposal<'l>> {
     let mut out = Vec::new();
     for task in group.tasks.iter().take(MOST_TASKS) {
         let Some(r) = &task.resources else { continue };
@@ -51,6 +61,12 @@ fn of_group<'l>(group: &TaskGroup, fleet: &Fleet) -> Vec<Proposal<'l>> {
             less(Amount::Cpu, r.cpu, LEAST_CPU, guess(fleet, 0, r.cpu));
         }
         less(Amount::Memory, r.memory_mb, LEAST_MEMORY.max(r.secrets_mb), guess(fleet, 1, r.memory_mb));
+        if oversubscribed && r.memory_max_mb == 0 {
+            let (group, task, old) = (name.clone(), of.clone(), r.memory_mb);
+            let (least, guess) = (LEAST_MEMORY.max(r.secrets_mb), guess(fleet, 1, old));
+            let edit = move |new| vec![Edit::Reserve { group: group.clone(), task: task.clone(), old, new }];
+            out.push(Proposal::new(Kind::Less, Values::Largest { least, most: old - 1, guess }, edit));
+        }
         for (number, device) in r.devices.iter().enumerate() {
             let old = i64::try_from(device.count).unwrap_or(i64::MAX);
             let (group, task, name) = (name.clone(), of.clone(), device.name.clone());

@@ -6,6 +6,7 @@ use encamp_model::*;
 use encamp_scheduler::candidates::{datacenter_matches, in_pool, ready_nodes};
 use encamp_scheduler::constraint::{Check, Target};
 use encamp_state::State;
+use serde_json::Value;
 
 use super::edit::{Edit, Holder};
 use super::proposal::{Kind, Look, Proposal};
@@ -26,6 +27,7 @@ pub(super) fn wider<'l>(look: &Look<'l>, out: &mut Vec<Proposal<'l>>) {
     pools(look, state, out);
     for group in look.groups() {
         ports(look, group, out);
+        fewer_ports(look, group, out);
     }
 }
 
@@ -165,22 +167,78 @@ fn pools<'l>(look: &Look<'l>, state: &State, out: &mut Vec<Proposal<'l>>) {
     }
 }
 
+/// The networks of a group of the job file and of its tasks, with their numbers.
+fn networks<'j>(group: &'j api::TaskGroup, name: &str) -> Vec<(Holder, usize, &'j api::NetworkResource)> {
+    let numbered = |holder: Holder, list: &'j Option<Vec<api::NetworkResource>>| {
+        list.iter().flatten().enumerate().map(move |(n, network)| (holder.clone(), n, network))
+    };
+    let of_task = |task: &'j api::Task| {
+        let list = task.resources.as_ref().map(|r| &r.networks);
+        list.into_iter().flat_map(move |list| numbered(Holder::task(name, &task.name), list))
+    };
+    let of_tasks = group.tasks.iter().flatten().flat_map(of_task);
+    numbered(Holder::group(name), &group.networks).chain(of_tasks).collect()
+}
+
+/// The group as the job file has it.
+fn written_group<'s>(look: &'s Look<'_>, group: &TaskGroup) -> Option<&'s api::TaskGroup> {
+    look.scene.job.task_groups.iter().flatten().find(|g| g.name.as_deref() == Some(&group.name))
+}
+
 /// Fixed ports of a group and of its tasks.
 fn ports<'l>(look: &Look<'l>, group: &TaskGroup, out: &mut Vec<Proposal<'l>>) {
-    let written = look.scene.job.task_groups.iter().flatten().find(|g| g.name.as_deref() == Some(&group.name));
-    let Some(written) = written else { return };
-    let mut add = |holder: Holder, networks: &Option<Vec<api::NetworkResource>>| {
-        for (network, n) in networks.iter().flatten().enumerate() {
-            for port in n.reserved_ports.iter().flatten() {
-                let (holder, label, old) = (holder.clone(), port.label.clone(), port.value);
-                out.push(Proposal::only(Kind::Wider, Edit::Port { holder, network, label, old }));
-            }
-        }
-    };
-    add(Holder::group(&group.name), &written.networks);
-    for task in written.tasks.iter().flatten() {
-        if let Some(r) = &task.resources {
-            add(Holder::task(&group.name, &task.name), &r.networks);
+    let Some(written) = written_group(look, group) else { return };
+    for (holder, network, n) in networks(written, &group.name) {
+        for port in n.reserved_ports.iter().flatten() {
+            let (holder, label, old) = (holder.clone(), port.label.clone(), port.value);
+            out.push(Proposal::only(Kind::Wider, Edit::Port { holder, network, label, old }));
         }
     }
+}
+
+/// Fewer ports without fixed numbers: those that nothing else in the group names, the last ones first.
+fn fewer_ports<'l>(look: &Look<'l>, group: &TaskGroup, out: &mut Vec<Proposal<'l>>) {
+    let Some(written) = written_group(look, group) else { return };
+    let names = named_by(written);
+    let mut unnamed: Vec<Edit> = Vec::new();
+    for (holder, network, n) in networks(written, &group.name) {
+        for port in n.dynamic_ports.iter().flatten().filter(|p| !names.iter().any(|text| mentions(text, &p.label))) {
+            unnamed.push(Edit::DropPort { holder: holder.clone(), network, label: port.label.clone() });
+        }
+    }
+    let Some(most) = i64::try_from(unnamed.len()).ok().and_then(|n| n.checked_sub(1)) else { return };
+    let edit = move |kept: i64| unnamed.iter().skip(usize::try_from(kept).unwrap_or(0)).cloned().collect();
+    out.push(Proposal::new(Kind::Less, Values::Largest { least: 0, most, guess: None }, edit));
+}
+
+/// All texts of a group but those of its networks: what may name a port.
+fn named_by(group: &api::TaskGroup) -> Vec<String> {
+    let mut rest = api::TaskGroup { networks: None, ..group.clone() };
+    for resources in rest.tasks.iter_mut().flatten().filter_map(|t| t.resources.as_mut()) {
+        resources.networks = None;
+    }
+    let mut texts = Vec::new();
+    let mut values = vec![serde_json::to_value(&rest).unwrap_or_default()];
+    while let Some(value) = values.pop() {
+        match value {
+            Value::String(text) => texts.push(text),
+            Value::Array(list) => values.extend(list),
+            Value::Object(members) => members.into_iter().for_each(|(name, value)| {
+                texts.push(name);
+                values.push(value);
+            }),
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+    texts
+}
+
+/// Whether a text is the label of a port, or holds a variable that is named after it, as `NOMAD_PORT_http`.
+fn mentions(text: &str, label: &str) -> bool {
+    let variable = format!("_{label}");
+    let whole = |(at, _): (usize, &str)| {
+        let next = text.get(at.saturating_add(variable.len())..).and_then(|rest| rest.chars().next());
+        next.is_none_or(|c| !c.is_alphanumeric() && c != '_')
+    };
+    text == label || text.match_indices(&variable).any(whole)
 }

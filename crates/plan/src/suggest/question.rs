@@ -29,6 +29,8 @@ pub struct Question<'a> {
     pub now: i64,
     /// Follows rollouts of more than one step; `None`: the first step decides.
     pub rollout: Option<&'a RolloutCheck<'a>>,
+    /// Whether moves of other allocations are looked for. That may take longer than all other edits.
+    pub moves: bool,
     /// Ends the search.
     pub stop: Stop,
 }

@@ -11,6 +11,10 @@ pub fn changes(edit: &Edit) -> Vec<FileEdit> {
         Edit::Task { group, task, amount, new, .. } => {
             set(path(&Holder::task(group, task), [Step::Nth("resources", 0)]), amount.name(), *new)
         }
+        Edit::Reserve { group, task, old, new } => {
+            let at = || path(&Holder::task(group, task), [Step::Nth("resources", 0)]);
+            [set(at(), "memory", *new), set(at(), "memory_max", *old)].concat()
+        }
         Edit::Device { group, task, number, new, .. } => {
             let inner = [Step::Nth("resources", 0), Step::Nth("device", *number)];
             set(path(&Holder::task(group, task), inner), "count", *new)
@@ -20,10 +24,9 @@ pub fn changes(edit: &Edit) -> Vec<FileEdit> {
         }
         Edit::Count { group, new, .. } => set(path(&Holder::group(group), []), "count", *new),
         Edit::Port { holder, network, label, .. } => {
-            let of_task = holder.task.is_some().then_some(Step::Nth("resources", 0));
-            let inner = [Step::Nth("network", *network), Step::Labelled("port", label.clone())];
-            vec![FileEdit::Unset { at: path(holder, of_task.into_iter().chain(inner)), name: "static" }]
+            vec![FileEdit::Unset { at: port(holder, *network, label), name: "static" }]
         }
+        Edit::DropPort { holder, network, label } => vec![FileEdit::Remove { at: port(holder, *network, label) }],
         Edit::DropConstraint { holder, number, .. } => {
             vec![FileEdit::Remove { at: path(holder, [Step::Nth("constraint", *number)]) }]
         }
@@ -40,13 +43,19 @@ pub fn changes(edit: &Edit) -> Vec<FileEdit> {
         Edit::Canaries { group, in_job, new, .. } => set(update(group, *in_job), "canary", *new),
         Edit::Parallel { group, in_job, new, .. } => set(update(group, *in_job), "max_parallel", *new),
         Edit::Priority { new, .. } => set(Vec::new(), "priority", *new),
-        Edit::Preemption { .. } | Edit::AddNodes { .. } | Edit::Wait { .. } => Vec::new(),
+        Edit::Preemption { .. } | Edit::AddNodes { .. } | Edit::Wait { .. } | Edit::Moves { .. } => Vec::new(),
     }
 }
 
 fn update(group: &str, in_job: bool) -> Vec<Step> {
     let holder = if in_job { Holder::job() } else { Holder::group(group) };
     path(&holder, [Step::Nth("update", 0)])
+}
+
+fn port(holder: &Holder, network: usize, label: &str) -> Vec<Step> {
+    let of_task = holder.task.is_some().then_some(Step::Nth("resources", 0));
+    let inner = [Step::Nth("network", network), Step::Labelled("port", label.into())];
+    path(holder, of_task.into_iter().chain(inner))
 }
 
 /// The path of a holder, and on.

@@ -1,6 +1,7 @@
 //! The smallest single edit, found by trying every value of everything that can be edited.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use encamp_jobspec::admission::ServerContext;
 use encamp_jobspec::convert::ConvertOptions;
@@ -9,14 +10,24 @@ use encamp_model::*;
 use super::super::cluster::endings;
 use super::super::edit::{Amount, Edit, Holder};
 use super::super::*;
+use crate::rebalance::RebalancePlan;
 use crate::stop::Stop;
+use crate::what_if::missing;
 
 use super::misfit::{Misfit, NOW};
 
 /// The cost of the cheapest single edit with which everything is placed, and the edit.
 pub(super) fn smallest(m: &Misfit, options: &ConvertOptions, server: &ServerContext) -> Option<(f64, Edit)> {
-    let question =
-        Question { state: &m.state, job: &m.job, options, server, now: NOW, rollout: None, stop: Stop::never() };
+    let question = Question {
+        state: &m.state,
+        job: &m.job,
+        options,
+        server,
+        now: NOW,
+        rollout: None,
+        moves: false,
+        stop: Stop::never(),
+    };
     let mut best: Option<(f64, Edit)> = None;
     for list in all(m) {
         // Each list begins with the nearest value: what comes later in it costs more, evictions apart.
@@ -36,6 +47,47 @@ pub(super) fn smallest(m: &Misfit, options: &ConvertOptions, server: &ServerCont
             }
             if trial.evicted().count() == 0 {
                 break;
+            }
+        }
+    }
+    let moved = moved(m, &question);
+    if let Some(points) = moved.filter(|points| best.as_ref().is_none_or(|(least, _)| points < least)) {
+        let plan = Arc::new(RebalancePlan { moves: 1, ..RebalancePlan::default() });
+        best = Some((points, Edit::Moves { plan, now: NOW }));
+    }
+    best
+}
+
+/// The cost of the cheapest move of a single allocation with which everything is placed, if no other job waits for
+/// capacity.
+fn moved(m: &Misfit, question: &Question<'_>) -> Option<f64> {
+    let jobs = || m.state.jobs().map(|e| &e.current).filter(|j| j.id != m.job.id.clone().unwrap_or_default());
+    if jobs().any(|j| j.task_groups.iter().any(|g| missing(&m.state, j, g) > 0)) {
+        return None;
+    }
+    let plan = Arc::new(RebalancePlan { moves: 1, ..RebalancePlan::default() });
+    let edit = Edit::Moves { plan, now: NOW };
+    let mut best: Option<f64> = None;
+    let movable = m.state.allocs().filter(|e| !e.alloc.terminal() && e.alloc.job_id.starts_with("other-"));
+    for entry in movable {
+        let holds_port = entry.usage.ports.iter().any(|p| p.value == 8080);
+        for node in m.state.nodes().filter(|n| n.node.ready() && n.node.id != entry.alloc.node_id) {
+            let (has, used, asks) = (&node.info, &node.usage, &entry.usage);
+            let room = used.cpu + asks.cpu <= has.cpu
+                && used.memory + asks.memory <= has.memory
+                && used.disk + asks.disk <= has.disk;
+            let held = node.live_allocs().any(|o| o.usage.ports.iter().any(|p| p.value == 8080));
+            if !room || holds_port && held {
+                continue;
+            }
+            let mut state = m.state.clone();
+            let (node_id, node_name) = (node.node.id.clone(), node.node.name.clone());
+            state.upsert_allocs([Arc::new(Allocation { node_id, node_name, ..Allocation::clone(&entry.alloc) })]);
+            let bench = Bench::new(question);
+            let Ok(Some(trial)) = bench.plan(&Scene { job: m.job.clone(), state }) else { continue };
+            if trial.reaches(Goal::Everything) {
+                let points = cost(std::slice::from_ref(&edit), trial.evicted().count());
+                best = Some(best.map_or(points, |b| b.min(points)));
             }
         }
     }
@@ -84,6 +136,11 @@ fn of_group(m: &Misfit, group: &api::TaskGroup, out: &mut Vec<Vec<Edit>>) {
             let edit = |new| Edit::Task { group: name(), task: task.name.clone(), amount, old, new };
             out.push((1..old).rev().map(edit).collect());
         }
+        if m.kind == "reserve" {
+            let old = r.memory_mb.expect("an amount");
+            let edit = |new| Edit::Reserve { group: name(), task: task.name.clone(), old, new };
+            out.push((1..old).rev().map(edit).collect());
+        }
         for (number, d) in r.devices.iter().flatten().enumerate() {
             let old = i64::try_from(d.count.expect("a count")).expect("a small number");
             let edit = |new| {
@@ -103,6 +160,11 @@ fn of_group(m: &Misfit, group: &api::TaskGroup, out: &mut Vec<Vec<Edit>>) {
         for port in n.reserved_ports.iter().flatten() {
             let (label, old) = (port.label.clone(), port.value);
             out.push(vec![Edit::Port { holder: Holder::group(&name()), network, label, old }]);
+        }
+        // A variable names the first one.
+        for port in n.dynamic_ports.iter().flatten().skip(1) {
+            let label = port.label.clone();
+            out.push(vec![Edit::DropPort { holder: Holder::group(&name()), network, label }]);
         }
     }
     if let Some(old) = group.update.as_ref().and_then(|u| u.canary) {

@@ -17,7 +17,7 @@ use crate::plan_job;
 pub(super) const NOW: i64 = 1_800_000_000 * SECOND;
 
 /// The reasons for which jobs do not fit.
-const KINDS: [&str; 17] = [
+const KINDS: [&str; 20] = [
     "cpu",
     "memory",
     "disk",
@@ -35,6 +35,9 @@ const KINDS: [&str; 17] = [
     "canary",
     "priority",
     "tasks",
+    "ports",
+    "reserve",
+    "moves",
 ];
 
 /// A job that probably does not fit, and its cluster.
@@ -54,7 +57,7 @@ pub(super) fn options() -> ConvertOptions {
     ConvertOptions { region: "global".into(), ..ConvertOptions::default() }
 }
 
-fn node(n: usize, dice: &mut Random) -> Arc<Node> {
+fn node(n: usize, kind: &str, dice: &mut Random) -> Arc<Node> {
     let (dc, pool) = (dice.text(&["dc1", "dc1", "dc1", "dc2"]), dice.text(&["default", "default", "default", "big"]));
     let (size, address) = (dice.between(1, 4), format!("10.0.0.{n}"));
     let gpus: Vec<Value> = (0..dice.roll(4)).map(|i| json!({"ID": format!("gpu-{n}-{i}"), "Healthy": true})).collect();
@@ -63,6 +66,7 @@ fn node(n: usize, dice: &mut Random) -> Arc<Node> {
     } else {
         json!([{"Vendor": "nvidia", "Type": "gpu", "Name": "t4", "Instances": gpus}])
     };
+    let last_port = if kind == "ports" { 20_000 + dice.roll(5) } else { 20_100 };
     let value = json!({
         "ID": format!("{n:08}-0000-4000-8000-000000000000"), "Name": format!("n{n}"), "Datacenter": dc, "NodePool": pool,
         "NodeClass": format!("size-{size}"), "Status": if dice.one_in(12) { "down" } else { "ready" },
@@ -79,7 +83,7 @@ fn node(n: usize, dice: &mut Random) -> Arc<Node> {
             "Networks": [{"Mode": "host", "Device": "eth0", "CIDR": "10.0.0.1/32", "IP": address}],
             "NodeNetworks": [{"Mode": "host", "Device": "eth0",
                 "Addresses": [{"Alias": "default", "Address": address, "Family": "ipv4"}]}],
-            "MinDynamicPort": 20000, "MaxDynamicPort": 20100, "Devices": devices,
+            "MinDynamicPort": 20000, "MaxDynamicPort": last_port, "Devices": devices,
         },
     });
     let mut node: Node = serde_json::from_value(value).expect("a node");
@@ -88,15 +92,17 @@ fn node(n: usize, dice: &mut Random) -> Arc<Node> {
 }
 
 /// A cluster on which some jobs run.
-fn cluster(dice: &mut Random, preemption: bool) -> State {
+fn cluster(dice: &mut Random, kind: &str, preemption: bool) -> State {
     let mut state = State::new();
     for name in ["all", "default", "big"] {
         state.upsert_node_pool(Arc::new(NodePool { name: name.into(), ..NodePool::default() }));
     }
     for n in 0..2 + dice.roll(6) {
-        state.upsert_node(node(n, dice));
+        state.upsert_node(node(n, kind, dice));
     }
-    let config = json!({"SchedulerAlgorithm": dice.text(&["binpack", "spread"]), "PreemptionConfig": {
+    let oversubscription = kind == "reserve";
+    let config = json!({"SchedulerAlgorithm": dice.text(&["binpack", "spread"]),
+        "MemoryOversubscriptionEnabled": oversubscription, "PreemptionConfig": {
         "ServiceSchedulerEnabled": preemption, "BatchSchedulerEnabled": preemption, "SystemSchedulerEnabled": true}});
     state.set_scheduler_config(Arc::new(serde_json::from_value(config).expect("a configuration")));
     state.index = 20;
@@ -116,7 +122,27 @@ fn cluster(dice: &mut Random, preemption: bool) -> State {
         );
         state = registered(&state, &parsed(&text).expect("a job"));
     }
+    running(&mut state);
     state
+}
+
+/// Everything runs and is healthy, and no deployment is under way.
+fn running(state: &mut State) {
+    let live: Vec<Arc<Allocation>> = state.allocs().filter(|e| !e.alloc.terminal()).map(|e| e.alloc.clone()).collect();
+    state.upsert_allocs(live.iter().map(|a| {
+        let health = AllocDeploymentStatus { healthy: Some(true), ..Default::default() };
+        let status = ClientStatus::Running;
+        Arc::new(Allocation { client_status: status, deployment_status: Some(health), ..Allocation::clone(a) })
+    }));
+    let jobs: Vec<Arc<Job>> = state.jobs().map(|e| e.current.clone()).collect();
+    for job in jobs {
+        if let Some(d) = state.latest_deployment(&job.namespace, &job.id) {
+            state.upsert_deployment(Arc::new(Deployment {
+                status: DeploymentStatus::Successful,
+                ..Deployment::clone(&d)
+            }));
+        }
+    }
 }
 
 /// The state after a job was registered and runs.
@@ -140,6 +166,8 @@ struct GroupWish {
     count: i64,
     constraints: Vec<&'static str>,
     port: bool,
+    /// Dynamic ports; a variable of the task names the first one.
+    ports: i64,
     canary: i64,
     disk: i64,
     tasks: Vec<(i64, i64)>,
@@ -163,6 +191,10 @@ impl GroupWish {
             ]);
             let _ = write!(out, "\n    network {{\n      {port}\n    }}\n");
         }
+        if self.ports > 0 {
+            let ports: String = (0..self.ports).map(|n| format!("      port \"p{n}\" {{}}\n")).collect();
+            let _ = write!(out, "\n    network {{\n{ports}    }}\n");
+        }
         if self.disk != 300 {
             let _ = write!(out, "\n    ephemeral_disk {{\n      size = {}\n    }}\n", self.disk);
         }
@@ -172,9 +204,11 @@ impl GroupWish {
             } else {
                 String::new()
             };
+            let named = self.ports > 0 && n == 0;
+            let env = if named { "\n      env {\n        PORT = \"${NOMAD_PORT_p0}\"\n      }\n" } else { "" };
             let _ = write!(
                 out,
-                "\n    task \"t{n}\" {{\n      driver = \"exec\"\n\n      resources {{\n        cpu    = {cpu}\n        memory = \
+                "\n    task \"t{n}\" {{\n      driver = \"exec\"\n{env}\n      resources {{\n        cpu    = {cpu}\n        memory = \
                  {memory} # MB\n{device}      }}\n    }}\n"
             );
         }
@@ -196,12 +230,13 @@ pub(super) fn misfit(seed: u64) -> Misfit {
     let mut dice = Random::new(seed, "misfits");
     let kind = dice.of(&KINDS);
     let preemption = kind == "priority" || dice.one_in(6);
-    let state = cluster(&mut dice, preemption);
+    let state = cluster(&mut dice, kind, preemption);
     let group = GroupWish {
         name: "g",
         count: dice.between(1, 4),
         constraints: Vec::new(),
         port: false,
+        ports: 0,
         canary: 0,
         disk: 110,
         tasks: vec![(dice.between(10, 60), dice.between(10, 60))],
@@ -271,6 +306,9 @@ fn broken(kind: &str, wish: &mut Wish, dice: &mut Random) {
             g.canary = dice.between(1, 5);
             g.tasks[0].0 += 5;
         }
+        "ports" => (g.ports, g.count) = (dice.between(2, 6), dice.between(1, 8)),
+        "reserve" => g.tasks[0].1 = dice.between(100, 1200),
+        "moves" => (g.count, g.tasks[0].1) = (1, dice.between(100, 700)),
         "priority" => (wish.priority, g.tasks[0].1) = (dice.of(&[25, 35, 45]), dice.between(60, 500)),
         _ => {
             g.tasks =

@@ -63,7 +63,7 @@ fn kind(edit: &Edit) -> String {
 
 fn asked<'a>(m: &'a Misfit, options: &'a ConvertOptions, server: &'a ServerContext) -> Question<'a> {
     let (state, job) = (&m.state, &m.job);
-    Question { state, job, options, server, now: NOW, rollout: None, stop: Stop::never() }
+    Question { state, job, options, server, now: NOW, rollout: None, moves: true, stop: Stop::never() }
 }
 
 /// Each suggestion, planned again from the written job file, places everything.

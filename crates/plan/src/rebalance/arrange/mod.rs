@@ -4,6 +4,8 @@
 //! holds with all of them, several allocations are stopped in one step; otherwise a step moves one allocation, and keeps
 //! ineligible whatever other node could be chosen.
 
+mod ends;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -12,16 +14,16 @@ use super::course::{Alike, Course, Hop};
 use super::follow::{Order, follow_in};
 use super::goal::Limits;
 use super::pins::{Pinning, Pins};
+use super::refused::{Reason, Refused};
 use super::steps::{Action, AllocRef, Move, NodeRef, Step};
 use crate::drain_plan::worst_loss;
 use crate::stop::Stop;
 use encamp_model::*;
 use encamp_state::{AllocEntry, State};
+use ends::{Ends, Failed};
 
 /// Allocations that one step moves at most.
 const MOST_AT_ONCE: usize = 20;
-/// Orders in which the finished plan is followed.
-const ORDERS: u16 = 3;
 
 /// Steps, and the state that they lead to.
 #[derive(Debug, Clone)]
@@ -31,15 +33,6 @@ pub(super) struct Arranged {
     pub ends: Vec<State>,
     /// Moves that were left out because the scheduler refuses them.
     pub skipped: Vec<Refused>,
-}
-
-/// A move that the scheduler does not make, or that it makes with effects on others.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Refused {
-    /// The move.
-    pub hop: Hop,
-    /// The allocation can't be moved to other nodes either.
-    pub entirely: bool,
 }
 
 /// What steps are made with.
@@ -60,6 +53,8 @@ pub(super) struct Arranger<'a> {
     pub may_end: bool,
     /// Allocations of jobs that wait for capacity which were placed while steps were followed.
     pub placed: Vec<Arc<AllocEntry>>,
+    /// Those of them that stand against the goal.
+    pub harmful: Vec<Arc<AllocEntry>>,
 }
 
 /// Steps so far.
@@ -74,6 +69,8 @@ pub(super) struct Work {
     unplaced: Option<usize>,
     /// Refused moves, if they may be left out.
     skipped: Option<Vec<Refused>>,
+    /// What the plan is to lower, before the first step and after each one.
+    measures: Vec<i64>,
 }
 
 impl Work {
@@ -101,11 +98,13 @@ impl Arranger<'_> {
         let mut work = made?;
         loop {
             match self.ends(&work) {
-                Ok(ends) => {
-                    return Ok(Arranged { steps: work.steps, ends, skipped: work.skipped.unwrap_or_default() });
+                Ok(Ends { states, useful }) if useful >= work.steps.len() => {
+                    let skipped = work.skipped.unwrap_or_default();
+                    return Ok(Arranged { steps: work.steps, ends: states, skipped });
                 }
-                Err((number, name)) => {
-                    let refused = Refused { hop: self.blamed(course, name.as_deref()), entirely: false };
+                Ok(Ends { useful, .. }) => self.end_before(useful, course, &mut work),
+                Err(Failed { number, name, reason }) => {
+                    let refused = Refused { hop: self.blamed(course, name.as_deref()), reason };
                     if !self.may_end {
                         return Err(refused);
                     }
@@ -114,29 +113,6 @@ impl Arranger<'_> {
                 }
             }
         }
-    }
-
-    /// Follows all steps in each of several orders, or says which step fails, and the allocation that it fails with.
-    fn ends(&mut self, work: &Work) -> Result<Vec<State>, (usize, Option<Box<AllocRef>>)> {
-        let steps = &work.steps;
-        let mut ends = Vec::new();
-        for order in 0..ORDERS {
-            // In the first order, all steps were followed when they were made. Since then, the last one got its marks.
-            let known = work.before_last.clone().filter(|_| order == 0);
-            let followed = if known.is_some() { steps.len().saturating_sub(1) } else { 0 };
-            let mut state = known.unwrap_or_else(|| self.before.clone());
-            for (number, step) in steps.iter().enumerate().skip(followed) {
-                let first = || step.moves.first().map(|m| Box::new(m.allocation.clone()));
-                let followed = follow_in(&state, step, Order(order), self.now).map_err(|_| (number, first()))?;
-                self.placed.extend(followed.placed.iter().cloned());
-                if !followed.keeps(step) {
-                    return Err((number, followed.unplaced.first().cloned().map(Box::new).or_else(first)));
-                }
-                state = followed.state;
-            }
-            ends.push(state);
-        }
-        Ok(ends)
     }
 
     /// The move of an allocation.
@@ -152,6 +128,7 @@ impl Arranger<'_> {
     fn end_before(&self, number: usize, course: &Course, work: &mut Work) {
         work.steps.truncate(number);
         work.before_last = None;
+        work.measures.truncate(number.saturating_add(1));
         let mut marked: BTreeSet<&str> = BTreeSet::new();
         for action in work.steps.iter().flat_map(|s| &s.actions) {
             match action {
@@ -171,7 +148,8 @@ impl Arranger<'_> {
         let skipped = course.optional.then(Vec::new);
         let (steps, marked) = (Vec::new(), BTreeSet::new());
         let state = self.before.clone();
-        let mut work = Work { steps, state, before_last: None, marked, unplaced, skipped };
+        let measures = self.alike.measure(&state).into_iter().collect();
+        let mut work = Work { steps, state, before_last: None, marked, unplaced, skipped, measures };
         let mut hops = course.hops.clone();
         let single = {
             let mut seen = BTreeSet::new();
@@ -195,6 +173,10 @@ impl Arranger<'_> {
                 Err(refused) => {
                     work.skip(refused)?;
                     work.marked = marked;
+                    // What is to be lowered stays where it is, whatever else is moved.
+                    if !work.measures.is_empty() {
+                        break;
+                    }
                     if course.anywhere {
                         // The others of its node are of no use without it.
                         let from = self.board.at[hop.item];
@@ -277,7 +259,7 @@ impl Arranger<'_> {
         work.marked = marked;
         let (one, other) = turn.split_at(turn.len() / 2);
         if one.is_empty() {
-            return work.skip(Refused { hop, entirely: true });
+            return work.skip(Refused { hop, reason: Reason::NodeNotChosen });
         }
         self.stop_all(one, closed, work)?;
         self.stop_all(other, closed, work)
@@ -286,13 +268,13 @@ impl Arranger<'_> {
     /// A step that moves one allocation to one node, or to one that serves as well; the spot it is placed on.
     fn one(&mut self, hop: Hop, closed: &BTreeSet<usize>, work: &mut Work) -> Result<usize, Refused> {
         let from = self.board.at[hop.item];
-        let refused = Refused { hop, entirely: false };
+        let refused = Refused { hop, reason: Reason::NotMade };
         let mut actions = self.marks(closed.iter().copied().chain([from]), work);
         let allocation = self.board.named(hop.item);
         let entry = super::follow::find(&work.state, &allocation).ok_or(refused)?;
         let (alike, now) = (self.alike, self.now);
         let mut pinning = Pinning { board: self.board, alike, state: &work.state, marked: &work.marked, now };
-        let pins = pinning.pins(&entry, hop).ok_or(Refused { hop, entirely: true })?;
+        let pins = pinning.pins(&entry, hop).ok_or(Refused { hop, reason: Reason::NodeNotChosen })?;
         let Pins { marks, only_there } = pins.ok_or(refused)?;
         let marks: Vec<usize> = marks.into_iter().filter(|s| !work.marked.contains(s)).collect();
         actions.extend(self.marks(marks.iter().copied(), work));
@@ -326,13 +308,15 @@ impl Arranger<'_> {
 
     /// Follows a step, notes where its replacements run, and goes on from there.
     fn take(&mut self, mut step: Step, hop: Hop, work: &mut Work) -> Result<(), Refused> {
-        let followed =
-            follow_in(&work.state, &step, Order::default(), self.now).map_err(|_| Refused { hop, entirely: false })?;
+        let not_made = Refused { hop, reason: Reason::NotMade };
+        let followed = follow_in(&work.state, &step, Order::default(), self.now).map_err(|_| not_made)?;
         self.placed.extend(followed.placed.iter().cloned());
         if !followed.keeps(&step) || !self.survives(&step, work) {
-            return Err(Refused { hop, entirely: false });
+            return Err(not_made);
         }
+        self.harms(&work.state, &followed).map_err(|reason| Refused { hop, reason })?;
         step.moves = followed.moves;
+        work.measures.extend(self.alike.measure(&followed.state));
         work.before_last = Some(std::mem::replace(&mut work.state, followed.state));
         work.steps.push(step);
         Ok(())
