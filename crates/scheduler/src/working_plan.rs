@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use encamp_model::*;
-use encamp_state::{AllocEntry, NodeEntry, NodeUsage, Snapshot};
+use encamp_state::{AllocEntry, Id, NodeEntry, NodeUsage, Snapshot};
 
 /// The changes of the plan on one node.
 #[derive(Debug, Clone, Default)]
@@ -276,7 +276,7 @@ impl Overlay {
             None if self.removed.is_empty() => (node.usage.clone(), 0),
             None => (self.usage_from_all(node), count),
         };
-        let new = |a: &AllocEntry| !a.phase.client_terminal() && node.allocs.get(&a.alloc.id).is_none();
+        let new = |a: &AllocEntry| !a.phase.client_terminal() && !node.allocs.contains(&Id::new(&a.alloc.id));
         let mut more = self.added.iter().skip(included);
         if !more.all(|a| new(a) && usage.try_add(&node.info, &a.usage)) {
             usage = self.usage_from_all(node);

@@ -1,11 +1,13 @@
 //! The tables of allocations. Each allocation is stored with its node, so that a client's update changes one small tree;
 //! the table of all IDs contains only the node of each allocation.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use imbl::{OrdMap, OrdSet};
 
 use super::id::Id;
+use super::lazy::Rows;
+use super::lazy::table::Table;
 use super::usage::AllocEntry;
 use encamp_model::Allocation;
 
@@ -14,22 +16,73 @@ pub(super) const NO_SLOT: u32 = u32::MAX;
 
 /// Allocations by ID. Cloning is cheap, and so is a write after it.
 #[derive(Debug, Clone, Default)]
-pub struct AllocsById(pub(super) OrdMap<Id, Arc<AllocEntry>>);
+pub struct AllocsById {
+    decoded: OrdMap<Id, Arc<AllocEntry>>,
+    /// Instead of them: they are decoded when the first is read, and none was written yet.
+    lazy: Option<Arc<LazyAllocs>>,
+}
+
+/// The allocations of a node that nobody may have read yet.
+#[derive(Debug)]
+pub(super) struct LazyAllocs {
+    rows: Arc<dyn Rows>,
+    slot: Option<u32>,
+    /// Ascending.
+    ids: Vec<Id>,
+    decoded: OnceLock<OrdMap<Id, Arc<AllocEntry>>>,
+}
+
+impl LazyAllocs {
+    /// The allocations in a slot with these IDs, which ascend; without a slot, those whose nodes are not stored.
+    pub(super) fn new(rows: Arc<dyn Rows>, slot: Option<u32>, ids: Vec<Id>) -> LazyAllocs {
+        LazyAllocs { rows, slot, ids, decoded: OnceLock::new() }
+    }
+
+    fn tree(&self) -> &OrdMap<Id, Arc<AllocEntry>> {
+        self.decoded.get_or_init(|| {
+            if self.ids.is_empty() { OrdMap::default() } else { self.rows.allocs(self.slot).into_iter().collect() }
+        })
+    }
+}
 
 impl AllocsById {
+    pub(super) fn lazy(allocs: LazyAllocs) -> AllocsById {
+        AllocsById { decoded: OrdMap::default(), lazy: Some(Arc::new(allocs)) }
+    }
+
     /// How many there are.
     pub fn len(&self) -> usize {
-        self.0.len()
+        self.lazy.as_ref().map_or_else(|| self.decoded.len(), |allocs| allocs.ids.len())
     }
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.len() == 0
+    }
+
+    /// Whether there is one of that ID: none is decoded for that.
+    pub fn contains(&self, id: &Id) -> bool {
+        match &self.lazy {
+            None => self.decoded.contains_key(id),
+            Some(allocs) => allocs.ids.binary_search(id).is_ok(),
+        }
+    }
+
+    /// The allocations by ID, decoded.
+    pub(super) fn tree(&self) -> &OrdMap<Id, Arc<AllocEntry>> {
+        self.lazy.as_ref().map_or(&self.decoded, |allocs| allocs.tree())
+    }
+
+    fn tree_mut(&mut self) -> &mut OrdMap<Id, Arc<AllocEntry>> {
+        if let Some(allocs) = self.lazy.take() {
+            self.decoded = allocs.tree().clone();
+        }
+        &mut self.decoded
     }
 
     /// The allocations by ascending ID.
     pub fn iter(&self) -> imbl::ordmap::Values<'_, Id, Arc<AllocEntry>, imbl::shared_ptr::DefaultSharedPtr> {
-        self.0.values()
+        self.tree().values()
     }
 
     /// The allocation of that ID.
@@ -39,15 +92,19 @@ impl AllocsById {
 
     /// The same by its key.
     pub fn at(&self, id: &Id) -> Option<&Arc<AllocEntry>> {
-        self.0.get(id)
+        match &self.lazy {
+            None => self.decoded.get(id),
+            Some(_) if !self.contains(id) => None,
+            Some(allocs) => allocs.tree().get(id),
+        }
     }
 
     pub(super) fn insert(&mut self, id: Id, entry: Arc<AllocEntry>) -> Option<Arc<AllocEntry>> {
-        self.0.insert(id, entry)
+        self.tree_mut().insert(id, entry)
     }
 
     pub(super) fn remove(&mut self, id: &Id) -> Option<Arc<AllocEntry>> {
-        self.0.remove(id)
+        self.tree_mut().remove(id)
     }
 }
 
@@ -64,14 +121,14 @@ impl<'a> IntoIterator for &'a AllocsById {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Allocs {
     /// The slot of each allocation's node; `NO_SLOT` if it is not stored.
-    pub(super) slots: OrdMap<Id, u32>,
+    pub(super) slots: Table<Id, u32>,
     /// Those whose node is not stored.
     pub(super) orphaned: AllocsById,
     /// Their nodes' IDs and their own.
     pub(super) orphaned_by_node: OrdSet<(Id, Id)>,
     /// By job ID and namespace: all allocations of a job ID are neighbours, whatever their namespace. With the slots of
     /// their nodes, so that those of a job are found without `slots`, a large tree.
-    pub(super) by_job: OrdMap<(Id, Id), OrdMap<Id, u32>>,
+    pub(super) by_job: Table<(Id, Id), OrdMap<Id, u32>>,
 }
 
 impl Allocs {
@@ -84,7 +141,9 @@ impl Allocs {
     pub(super) fn note_slot(&mut self, id: &Id, alloc: &Allocation, slot: u32) {
         self.slots.insert(id.clone(), slot);
         let job = (Id::new(&alloc.job_id), Id::new(&alloc.namespace));
-        self.by_job.entry(job).or_default().insert(id.clone(), slot);
+        self.by_job.change(job, |slots| {
+            slots.insert(id.clone(), slot);
+        });
     }
 
     pub(super) fn leave_orphaned(&mut self, id: &Id, node_id: &str) -> Option<Arc<AllocEntry>> {

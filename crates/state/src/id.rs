@@ -43,6 +43,20 @@ impl Id {
         }
     }
 
+    /// The number of a UUID in its usual form; `None` for any other text.
+    pub fn uuid(&self) -> Option<u128> {
+        match self.0 {
+            Repr::Uuid(upper, lower) => Some(u128::from(upper) << 64 | u128::from(lower)),
+            Repr::Short(..) | Repr::Long(_) => None,
+        }
+    }
+
+    /// The UUID of a number.
+    pub fn of_uuid(number: u128) -> Id {
+        let (upper, lower) = Uuid::from_u128(number).as_u64_pair();
+        Id(Repr::Uuid(upper, lower))
+    }
+
     /// Calls `f` with the bytes of the text.
     fn with_bytes<R>(&self, f: impl FnOnce(&[u8]) -> R) -> R {
         match &self.0 {

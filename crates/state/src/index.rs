@@ -7,12 +7,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
 
 use super::node::NodeEntry;
 use encamp_model::Node;
 
 /// The properties that decide whether a node is a candidate; names are numbers into the index.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct NodeRow {
     /// The node's place in the state.
     pub slot: u32,
@@ -25,15 +26,16 @@ pub struct NodeRow {
 }
 
 /// All nodes by ascending ID, with their datacenters, pools and computed classes numbered.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct NodeIndex {
     rows: Vec<NodeRow>,
     names: Arc<Names>,
+    #[serde(skip)]
     node_verdicts: Arc<Mutex<HashMap<String, Arc<Verdicts>>>>,
 }
 
 /// The part that does not depend on which nodes take allocations.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 struct Names {
     datacenters: Vec<String>,
     pools: Vec<String>,
@@ -45,6 +47,7 @@ struct Names {
     /// Their numbers by slot.
     node_class_of: Vec<u32>,
     client_versions: Vec<String>,
+    #[serde(skip)]
     class_verdicts: Mutex<HashMap<CheckKey, Arc<Verdicts>>>,
 }
 

@@ -7,6 +7,7 @@
 //! - `alloc_tables`: the tables of allocations ([`AllocsById`]). `allocs`: reads and writes of them.
 //! - [`Id`]: IDs and names as keys. [`IdHash`]: the hash of IDs.
 //! - [`index`]: the nodes as schedulers list them ([`NodeIndex`]).
+//! - [`lazy`]: states whose rows are decoded when they are read first.
 //! - [`node`]: a node with its capacity, ports and the allocations on it ([`NodeEntry`]). [`node_info`]: its fixed facts
 //!   ([`NodeInfo`]).
 //! - [`usage`]: what allocations count for ([`AllocUsage`]) and what is used on a node ([`NodeUsage`]).
@@ -24,8 +25,10 @@ mod allocs;
 mod hash;
 mod id;
 pub mod index;
+pub mod lazy;
 pub mod node;
 pub mod node_info;
+mod node_slots;
 pub mod ports;
 mod priorities;
 mod remove;

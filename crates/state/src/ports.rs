@@ -1,12 +1,13 @@
 //! Port lists of nodes, and sets of used ports.
 
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 /// Largest port value that can be used.
 pub const MAX_PORT: i64 = 65_535;
 
 /// A set of ports: a sorted list, since a node uses few.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct PortSet {
     ports: Vec<u16>,
 }

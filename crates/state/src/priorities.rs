@@ -1,11 +1,13 @@
 //! What the allocations of a node use, by priority: a search that may evict passes over nodes where not even all
 //! allocations of lower priority together would give enough room.
 
+use serde::{Deserialize, Serialize};
+
 use super::usage::AllocEntry;
 
 /// CPU, memory and disk of the live allocations of a node, by the priority of their jobs. Allocations without their job
 /// are left out: nobody can judge them.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UsageByPriority {
     /// By ascending priority.
     levels: Vec<Level>,
@@ -14,7 +16,7 @@ pub struct UsageByPriority {
 }
 
 /// The sums of one priority.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Level {
     priority: i64,
     count: usize,

@@ -4,14 +4,13 @@ use std::sync::Arc;
 
 use super::id::Id;
 use super::node::NodeEntry;
-use super::tables::{JobEntry, State};
+use super::tables::{JobEntry, State, key_by_job};
 use encamp_model::*;
 
 impl State {
     /// Removes a node. Its allocations stay, without a home.
     pub fn remove_node(&mut self, id: &str) -> Option<Arc<Node>> {
         let slot = self.slots.remove(id)?;
-        self.slots_in_order.remove(id);
         let old = self.node_at(slot)?.clone();
         self.set_entry(NodeEntry::new(Arc::new(Node::default()), slot));
         self.free_slots.push_back(slot);
@@ -46,8 +45,8 @@ impl State {
 
     /// Removes a deployment.
     pub fn remove_deployment(&mut self, id: &str) -> Option<Arc<Deployment>> {
-        let old = self.deployments.remove(id)?;
-        self.deployments_by_job.remove(&(old.job_id.clone(), old.namespace.clone(), old.id.clone()));
+        let old = self.deployments.remove(&Id::new(id))?;
+        self.deployments_by_job.remove(&key_by_job(&old));
         Some(old)
     }
 

@@ -20,6 +20,20 @@ impl<T> Default for Slots<T> {
     }
 }
 
+impl<T> FromIterator<T> for Slots<T> {
+    fn from_iter<I: IntoIterator<Item = T>>(values: I) -> Self {
+        let (mut values, mut blocks, mut len) = (values.into_iter(), Vec::new(), 0);
+        loop {
+            let block: Arc<[T]> = values.by_ref().take(BLOCK).collect();
+            if block.is_empty() {
+                return Slots { blocks: Arc::new(blocks), len };
+            }
+            len += block.len();
+            blocks.push(block);
+        }
+    }
+}
+
 impl<T: Clone> Slots<T> {
     /// How many values there are.
     pub(super) fn len(&self) -> usize {
@@ -50,6 +64,7 @@ impl<T: Clone> Slots<T> {
     }
 
     /// All values by slot.
+    #[cfg(test)]
     pub(super) fn iter(&self) -> impl Iterator<Item = &T> {
         self.blocks.iter().flat_map(|block| block.iter())
     }

@@ -1,11 +1,13 @@
 //! A few numbers of each node, side by side in memory: searches pass over most full nodes without reading their
 //! entries, which are all over the memory.
 
+use serde::{Deserialize, Serialize};
+
 use super::node::NodeEntry;
 use super::usage::AllocUsage;
 
 /// What decides about most placements on a node.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodeSummary {
     /// MHz that no allocation uses; negative if too much is used.
     cpu: i64,

@@ -3,14 +3,15 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
-use imbl::shared_ptr::DefaultSharedPtr;
-use imbl::{GenericHashMap, OrdMap, OrdSet, Vector};
+use imbl::{OrdMap, OrdSet, Vector};
 
 use super::alloc_tables::Allocs;
-use super::hash::IdHash;
 use super::id::Id;
 use super::index::{NodeIndex, client_version};
+use super::lazy::LazyNodes;
+use super::lazy::table::Table;
 use super::node::NodeEntry;
+use super::node_slots::NodeSlots;
 use super::slots::Slots;
 use super::summary::NodeSummary;
 use encamp_model::*;
@@ -30,9 +31,6 @@ pub struct JobEntry {
 /// Namespace and ID (of a job or volume).
 pub(crate) type Key = (String, String);
 
-/// A persistent map by ID.
-type IdMap<V> = GenericHashMap<String, V, IdHash, DefaultSharedPtr>;
-
 /// The tables planning needs. Writing keeps the indexes and the per-node facts in step; cloning is cheap.
 #[derive(Debug, Clone, Default)]
 pub struct State {
@@ -42,23 +40,24 @@ pub struct State {
     pub scheduler_config: Option<Arc<SchedulerConfiguration>>,
     /// The settings of the servers, where a snapshot contains them. Servers themselves read their configuration.
     pub server_settings: Option<Arc<ServerSettings>>,
-    /// Nodes by slot.
-    pub(super) nodes: Slots<Arc<NodeEntry>>,
+    /// Nodes by slot; `None`: it is as in `lazy_nodes`.
+    pub(super) nodes: Slots<Option<Arc<NodeEntry>>>,
+    /// The nodes of a state that are decoded when they are read.
+    pub(super) lazy_nodes: Option<Arc<LazyNodes>>,
     /// The same in numbers.
     pub(super) summaries: Slots<NodeSummary>,
-    pub(super) slots: IdMap<u32>,
+    pub(super) slots: NodeSlots,
     /// Slots of nodes that were removed: they hold empty entries until they are given away again.
     pub(super) free_slots: Vector<u32>,
-    pub(super) slots_in_order: OrdMap<String, u32>,
     /// Made when first asked for after a change; shared with the clones of that time.
     pub(super) node_index: Arc<OnceLock<Arc<NodeIndex>>>,
     pub(super) node_pools: OrdMap<String, Arc<NodePool>>,
     pub(super) namespaces: OrdMap<String, Arc<Namespace>>,
-    pub(super) jobs: OrdMap<(Id, Id), Arc<JobEntry>>,
+    pub(super) jobs: Table<(Id, Id), Arc<JobEntry>>,
     pub(super) allocs: Allocs,
-    pub(super) deployments: OrdMap<String, Arc<Deployment>>,
+    pub(super) deployments: Table<Id, Arc<Deployment>>,
     /// Job ID, namespace, deployment ID.
-    pub(super) deployments_by_job: OrdSet<(String, String, String)>,
+    pub(super) deployments_by_job: OrdSet<(Id, Id, Id)>,
     pub(super) csi_volumes: OrdMap<Key, Arc<CsiVolume>>,
     pub(super) host_volumes: OrdMap<String, Arc<HostVolume>>,
     pub(super) host_volume_claims: OrdMap<String, Arc<TaskGroupHostVolumeClaim>>,
@@ -79,7 +78,7 @@ impl State {
 
     /// All nodes by ascending ID.
     pub fn nodes(&self) -> impl Iterator<Item = &Arc<NodeEntry>> {
-        self.slots_in_order.values().filter_map(|slot| self.nodes.get(*slot as usize))
+        self.slots.values().filter_map(|slot| self.node_at(slot))
     }
 
     /// The node of that ID.
@@ -89,7 +88,10 @@ impl State {
 
     /// The node in a slot.
     pub fn node_at(&self, slot: u32) -> Option<&Arc<NodeEntry>> {
-        self.nodes.get(slot as usize)
+        match self.nodes.get(slot as usize)? {
+            Some(entry) => Some(entry),
+            None => self.lazy_nodes.as_ref()?.entry(slot),
+        }
     }
 
     /// The summary of the node in a slot.
@@ -97,9 +99,20 @@ impl State {
         self.summaries.get(slot as usize).copied()
     }
 
+    /// The entries of all slots, empty ones of slots that are free included.
+    pub(super) fn entries(&self) -> impl Iterator<Item = &Arc<NodeEntry>> {
+        let slots = 0..u32::try_from(self.nodes.len()).unwrap_or(u32::MAX);
+        slots.filter_map(|slot| self.node_at(slot))
+    }
+
     /// Changes the entry in a slot and keeps its summary in step; `None` if there is no such slot.
     pub(super) fn change_node<T>(&mut self, slot: u32, change: impl FnOnce(&mut NodeEntry) -> T) -> Option<T> {
-        let entry = Arc::make_mut(self.nodes.get_mut(slot as usize)?);
+        let lazy_nodes = self.lazy_nodes.as_ref();
+        let stored = self.nodes.get_mut(slot as usize)?;
+        if stored.is_none() {
+            *stored = lazy_nodes.and_then(|nodes| nodes.entry(slot)).cloned();
+        }
+        let entry = Arc::make_mut(stored.as_mut()?);
         let changed = change(entry);
         let summary = NodeSummary::of(entry);
         if self.summaries.get(slot as usize) != Some(&summary) {
@@ -112,7 +125,7 @@ impl State {
     pub(super) fn set_entry(&mut self, entry: NodeEntry) {
         let slot = entry.slot as usize;
         self.summaries.set(slot, NodeSummary::of(&entry));
-        self.nodes.set(slot, Arc::new(entry));
+        self.nodes.set(slot, Some(Arc::new(entry)));
     }
 
     /// One more than the largest slot of a node.
@@ -155,7 +168,7 @@ impl State {
 
     /// Adds or replaces a node; its allocations stay.
     pub fn upsert_node(&mut self, node: Arc<Node>) {
-        if self.slots.contains_key(&node.id) {
+        if self.slots.get(&node.id).is_some() {
             return self.replace_node(node, NodeEntry::set_node, false);
         }
         self.touch(node.modify_index);
@@ -164,7 +177,6 @@ impl State {
         let mut entry = NodeEntry::new(node.clone(), slot);
         entry.put_allocs(self.bring_home(&node.id, slot));
         self.slots.insert(node.id.clone(), slot);
-        self.slots_in_order.insert(node.id.clone(), slot);
         self.set_entry(entry);
         self.node_index = Arc::default();
     }
@@ -254,7 +266,7 @@ impl State {
 
     /// The deployment of that ID.
     pub fn deployment(&self, id: &str) -> Option<&Arc<Deployment>> {
-        self.deployments.get(id)
+        self.deployments.get(&Id::new(id))
     }
 
     /// All deployments by ID.
@@ -264,10 +276,10 @@ impl State {
 
     /// All deployments of a job by ID.
     pub fn deployments_of_job(&self, namespace: &str, job_id: &str) -> Vec<Arc<Deployment>> {
-        let start = (job_id.to_string(), namespace.to_string(), String::new());
+        let (job, namespace) = (Id::new(job_id), Id::new(namespace));
         self.deployments_by_job
-            .range(start..)
-            .take_while(|(j, ns, _)| j == job_id && ns == namespace)
+            .range((job.clone(), namespace.clone(), Id::default())..)
+            .take_while(|(j, ns, _)| *j == job && *ns == namespace)
             .filter_map(|(_, _, id)| self.deployments.get(id).cloned())
             .collect()
     }
@@ -280,11 +292,11 @@ impl State {
     /// Adds or replaces a deployment.
     pub fn upsert_deployment(&mut self, d: Arc<Deployment>) {
         self.touch(d.modify_index);
-        let key = (d.job_id.clone(), d.namespace.clone(), d.id.clone());
-        if let Some(old) = self.deployments.insert(d.id.clone(), d)
-            && (old.job_id != key.0 || old.namespace != key.1)
+        let key = key_by_job(&d);
+        if let Some(old) = self.deployments.insert(key.2.clone(), d)
+            && key_by_job(&old) != key
         {
-            self.deployments_by_job.remove(&(old.job_id.clone(), old.namespace.clone(), old.id.clone()));
+            self.deployments_by_job.remove(&key_by_job(&old));
         }
         self.deployments_by_job.insert(key);
     }
@@ -337,6 +349,11 @@ impl State {
     pub(super) fn touch(&mut self, index: u64) {
         self.index = self.index.max(index);
     }
+}
+
+/// The key of a deployment in the order of jobs.
+pub(super) fn key_by_job(d: &Deployment) -> (Id, Id, Id) {
+    (Id::new(&d.job_id), Id::new(&d.namespace), Id::new(&d.id))
 }
 
 /// Whether checks of drivers, attributes and resources say the same about two records of a node.

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use super::node_info::NodeInfo;
 use super::ports::{MAX_PORT, PortSet};
 use encamp_model::{
@@ -208,7 +210,7 @@ impl AllocEntry {
 }
 
 /// Everything that is used on one node by a set of allocations. Client-terminal ones count in `count` alone.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct NodeUsage {
     /// MHz.
     pub cpu: i64,

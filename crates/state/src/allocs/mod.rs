@@ -31,12 +31,12 @@ impl State {
 
     /// All allocations, in no particular order.
     pub fn allocs(&self) -> impl Iterator<Item = &Arc<AllocEntry>> {
-        self.nodes.iter().flat_map(|n| &n.allocs).chain(&self.allocs.orphaned)
+        self.entries().flat_map(|n| &n.allocs).chain(&self.allocs.orphaned)
     }
 
     /// All allocations by ID, from `first` on.
     pub fn allocs_from(&self, first: &str) -> impl Iterator<Item = &Arc<AllocEntry>> {
-        self.allocs.slots.range(Id::new(first)..).filter_map(|(id, slot)| self.in_slot(*slot, id))
+        self.allocs.slots.from(Id::new(first)).filter_map(|(id, slot)| self.in_slot(*slot, id))
     }
 
     /// All allocations of a job, whatever the job's CreateIndex, by ID.
@@ -73,7 +73,7 @@ impl State {
 
     fn slots_of_job_id(&self, job_id: &str) -> impl Iterator<Item = (&Id, u32)> {
         let job = Id::new(job_id);
-        let of_job = self.allocs.by_job.range((job.clone(), Id::default())..).take_while(move |((j, _), _)| *j == job);
+        let of_job = self.allocs.by_job.from((job.clone(), Id::default())).take_while(move |((j, _), _)| *j == job);
         of_job.flat_map(|(_, slots)| slots).map(|(id, slot)| (id, *slot))
     }
 
@@ -187,7 +187,7 @@ impl State {
     /// The allocations of a node that is no longer stored stay.
     pub(super) fn send_away(&mut self, node_id: &str, allocs: &AllocsById) {
         let node = Id::new(node_id);
-        for (id, entry) in &allocs.0 {
+        for (id, entry) in allocs.tree() {
             self.allocs.note_slot(id, &entry.alloc, NO_SLOT);
             self.allocs.orphaned_by_node.insert((node.clone(), id.clone()));
             self.allocs.orphaned.insert(id.clone(), entry.clone());
