@@ -6,6 +6,7 @@
 //! - [`mod@unload`]: a state as a file. [`mod@inspect`]: the summary of a snapshot. [`mod@diff`]: compares two.
 //! - [`anonymize`]: snapshots without names and secrets that produce the same plans.
 //! - [`mod@replace`]: atomic replacement of files, snapshots and others.
+//! - [`side_index`]: what makes the second plan on a file quick.
 //! - [`archive`]: server backup archives, which can be read wherever a snapshot file can.
 //!
 //! **May use** `encamp_api`, `encamp_jobspec`, `encamp_model`, `encamp_state`. **Never** holds scheduling.
@@ -22,6 +23,7 @@ pub mod live;
 mod parallel;
 pub mod replace;
 pub mod save;
+pub mod side_index;
 pub mod unload;
 
 pub use file::{ClusterSnapshot, ContentError, SnapshotError, load, load_with_rest, read};

@@ -11,12 +11,25 @@ use encamp_state::State;
 /// version where the state holds it.
 pub fn to_file(snapshot: &ClusterSnapshot) -> SnapshotFile {
     let state = &snapshot.state;
-    let csi = state.csi_volumes().map(|v| Volume::Csi(Box::new(v.as_ref().clone())));
-    let host = state.host_volumes().map(|v| Volume::Host(Box::new(v.as_ref().clone())));
     let mut allocations: Vec<_> = state.allocs().map(|a| a.alloc.clone()).collect();
     allocations.sort_unstable_by(|a, b| a.id.cmp(&b.id));
     let mut own = OwnJobs::default();
     let allocations = allocations.iter().map(|a| stored(state, a, &mut own)).collect();
+    SnapshotFile {
+        nodes: state.nodes().map(|n| n.node.as_ref().clone()).collect(),
+        jobs: state.jobs().flat_map(|j| j.versions.values()).map(|j| j.as_ref().clone()).collect(),
+        allocations,
+        allocation_jobs: own.jobs.into_iter().map(Arc::unwrap_or_clone).collect(),
+        deployments: state.deployments().map(|d| d.as_ref().clone()).collect(),
+        ..small_tables(snapshot)
+    }
+}
+
+/// The same without nodes, jobs, allocations and deployments.
+pub(crate) fn small_tables(snapshot: &ClusterSnapshot) -> SnapshotFile {
+    let state = &snapshot.state;
+    let csi = state.csi_volumes().map(|v| Volume::Csi(Box::new(v.as_ref().clone())));
+    let host = state.host_volumes().map(|v| Volume::Host(Box::new(v.as_ref().clone())));
     SnapshotFile {
         version: Some(FORMAT_VERSION),
         taken_at: snapshot.taken_at,
@@ -24,15 +37,11 @@ pub fn to_file(snapshot: &ClusterSnapshot) -> SnapshotFile {
         index: state.index,
         scheduler_configuration: state.scheduler_config.as_deref().cloned(),
         server_settings: state.server_settings.as_deref().cloned(),
-        nodes: state.nodes().map(|n| n.node.as_ref().clone()).collect(),
         node_pools: state.node_pools().map(|p| p.as_ref().clone()).collect(),
         namespaces: state.namespaces().map(|n| n.as_ref().clone()).collect(),
-        jobs: state.jobs().flat_map(|j| j.versions.values()).map(|j| j.as_ref().clone()).collect(),
-        allocations,
-        allocation_jobs: own.jobs.into_iter().map(Arc::unwrap_or_clone).collect(),
-        deployments: state.deployments().map(|d| d.as_ref().clone()).collect(),
         volumes: csi.chain(host).collect(),
         host_volume_claims: state.host_volume_claims().map(|c| c.as_ref().clone()).collect(),
+        ..SnapshotFile::default()
     }
 }
 

@@ -1,0 +1,206 @@
+//! Opens an index, and decodes its rows when they are asked for.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use super::container::{Block, Core, Header, JobOf, position, read_id};
+use super::read_rows::Reader;
+use super::{Lost, RowError};
+use crate::file::{self, ClusterSnapshot};
+use encamp_model::{Allocation, Deployment, Job, Node};
+use encamp_state::lazy::{AllocKeys, LazyTables, Rows, StoredNode};
+use encamp_state::{AllocEntry, Id, JobEntry};
+
+/// The snapshot of an index; `None` if the index is damaged. `snapshot_path` is that of the snapshot file.
+pub(super) fn open(
+    index: File,
+    index_path: PathBuf,
+    header: &Header,
+    snapshot_path: &Path,
+    lost: Lost,
+) -> Option<ClusterSnapshot> {
+    let bytes = header.core.read(&index).ok()?;
+    let names: Vec<String> = Reader::new(&bytes, &[]).read().ok()?;
+    let mut reader = Reader::new(&bytes, &names);
+    reader.read::<serde::de::IgnoredAny>().ok()?;
+    let core: Core<'_> = reader.read().ok()?;
+    let mut snapshot = file::into_state(file::parse(core.small.as_bytes()).ok()?).ok()?;
+    snapshot.archived = core.archived;
+    snapshot.notes = core.notes;
+    if core.source_is_path {
+        snapshot.source = snapshot_path.display().to_string();
+    }
+    let counts = [
+        (core.node_blocks.len(), core.summaries.len()),
+        (core.alloc_blocks.len(), core.summaries.len()),
+        (core.job_blocks.len(), core.jobs.len()),
+        (core.deployment_blocks.len(), core.deployments.len()),
+    ];
+    if counts.iter().any(|(blocks, rows)| blocks != rows) {
+        return None;
+    }
+    let rows = IndexRows {
+        file: index,
+        path: index_path,
+        lost,
+        nodes: core.node_blocks,
+        allocs: core.alloc_blocks,
+        orphans: core.orphans,
+        jobs: core.job_blocks.into_iter().map(Cell::new).collect(),
+        own_jobs: core.own_jobs.into_iter().map(Cell::new).collect(),
+        deployments: core.deployment_blocks,
+        keys: core.keys,
+        names: names.clone(),
+    };
+    let tables = LazyTables {
+        rows: Arc::new(rows),
+        nodes: core.nodes.iter().map(|(id, slot)| (Id::new(id), *slot)).collect(),
+        summaries: core.summaries,
+        node_index: core.node_index,
+        jobs: core.jobs.iter().map(|(namespace, id)| (Id::new(namespace), Id::new(id))).collect(),
+        deployments: core.deployments.iter().map(|(id, job, ns)| (Id::new(id), Id::new(job), Id::new(ns))).collect(),
+        orphaned: core.orphaned.iter().map(|(node, id)| (Id::new(node), Id::new(id))).collect(),
+        index: core.index,
+    };
+    snapshot.state = snapshot.state.with_lazy(tables)?;
+    Some(snapshot)
+}
+
+/// A row that several others refer to.
+#[derive(Debug)]
+struct Cell<T> {
+    block: Block,
+    decoded: OnceLock<Arc<T>>,
+}
+
+impl<T> Cell<T> {
+    fn new(block: Block) -> Cell<T> {
+        Cell { block, decoded: OnceLock::new() }
+    }
+}
+
+/// The rows of an index.
+#[derive(Debug)]
+struct IndexRows {
+    file: File,
+    path: PathBuf,
+    lost: Lost,
+    names: Vec<String>,
+    nodes: Vec<Block>,
+    allocs: Vec<Block>,
+    orphans: Block,
+    jobs: Vec<Cell<JobEntry>>,
+    own_jobs: Vec<Cell<Job>>,
+    deployments: Vec<Block>,
+    keys: Block,
+}
+
+impl IndexRows {
+    /// What a block holds.
+    fn decode<T>(&self, block: Option<&Block>, read: impl FnOnce(&mut Reader<'_>) -> Result<T, RowError>) -> T {
+        self.try_decode(block, read).unwrap_or_else(|problem| self.lose(&problem))
+    }
+
+    /// Gives up. A damaged index is removed, so that the next command does without it.
+    fn lose(&self, problem: &RowError) -> ! {
+        let _ = std::fs::remove_file(&self.path);
+        (self.lost)(&self.path, problem)
+    }
+
+    fn try_decode<T>(
+        &self,
+        block: Option<&Block>,
+        read: impl FnOnce(&mut Reader<'_>) -> Result<T, RowError>,
+    ) -> Result<T, RowError> {
+        let bytes = block.ok_or(RowError::new("a row is missing"))?.read(&self.file)?;
+        let mut reader = Reader::new(&bytes, &self.names);
+        let value = read(&mut reader)?;
+        if reader.is_at_end() { Ok(value) } else { Err(RowError::new("a row is too long")) }
+    }
+
+    fn alloc(&self, reader: &mut Reader<'_>) -> Result<(Id, Arc<AllocEntry>), RowError> {
+        let job = match JobOf::read(reader)? {
+            JobOf::None => None,
+            JobOf::Own(i) => Some(self.own_job(i)?),
+            JobOf::Stored(i, version) => {
+                let entry = self.job_at(i)?;
+                Some(entry.versions.get(&version).ok_or(RowError::new("a version of a job is missing"))?.clone())
+            }
+        };
+        let alloc: Allocation = reader.read()?;
+        let alloc = Allocation { job, ..alloc };
+        Ok((Id::new(&alloc.id), Arc::new(AllocEntry::new(Arc::new(alloc)))))
+    }
+
+    fn own_job(&self, position: usize) -> Result<Arc<Job>, RowError> {
+        let cell = self.own_jobs.get(position).ok_or(RowError::new("a job is missing"))?;
+        if let Some(known) = cell.decoded.get() {
+            return Ok(known.clone());
+        }
+        let job = self.try_decode(Some(&cell.block), |reader| reader.read())?;
+        Ok(cell.decoded.get_or_init(|| Arc::new(job)).clone())
+    }
+
+    fn job_at(&self, position: usize) -> Result<&Arc<JobEntry>, RowError> {
+        let cell = self.jobs.get(position).ok_or(RowError::new("a job is missing"))?;
+        if let Some(known) = cell.decoded.get() {
+            return Ok(known);
+        }
+        let versions: Vec<Job> = self.try_decode(Some(&cell.block), |reader| reader.read())?;
+        let versions: BTreeMap<u64, Arc<Job>> = versions.into_iter().map(|j| (j.version, Arc::new(j))).collect();
+        let current = versions.values().next_back().ok_or(RowError::new("a job has no version"))?.clone();
+        Ok(cell.decoded.get_or_init(|| Arc::new(JobEntry { current, versions })))
+    }
+}
+
+impl Rows for IndexRows {
+    fn node(&self, slot: u32) -> StoredNode {
+        self.decode(self.nodes.get(slot as usize), |reader| {
+            let node: Node = reader.read()?;
+            let (usage, by_priority) = (reader.read()?, reader.read()?);
+            let count = position(reader)?;
+            let allocs = (0..count).map(|_| read_id(reader)).collect::<Result<_, _>>()?;
+            Ok(StoredNode { node: Arc::new(node), usage, by_priority, allocs })
+        })
+    }
+
+    fn allocs(&self, slot: Option<u32>) -> Vec<(Id, Arc<AllocEntry>)> {
+        let block = slot.map_or(Some(&self.orphans), |slot| self.allocs.get(slot as usize));
+        self.decode(block, |reader| {
+            let mut allocs = Vec::new();
+            while !reader.is_at_end() {
+                allocs.push(self.alloc(reader)?);
+            }
+            Ok(allocs)
+        })
+    }
+
+    fn job(&self, position: usize) -> Arc<JobEntry> {
+        self.job_at(position).cloned().unwrap_or_else(|problem| self.lose(&problem))
+    }
+
+    fn deployment(&self, position: usize) -> Arc<Deployment> {
+        self.decode(self.deployments.get(position), |reader| Ok(Arc::new(reader.read()?)))
+    }
+
+    fn alloc_keys(&self) -> AllocKeys {
+        self.decode(Some(&self.keys), |reader| {
+            let mut keys = AllocKeys::default();
+            for _ in 0..position(reader)? {
+                let job = (read_id(reader)?, read_id(reader)?);
+                let count = position(reader)?;
+                let row = |reader: &mut Reader<'_>| {
+                    let id = read_id(reader)?;
+                    let slot = u32::try_from(reader.number()?).map_err(|_| RowError::new("a slot is too large"))?;
+                    Ok((id, slot))
+                };
+                let rows = (0..count).map(|_| row(reader)).collect::<Result<Vec<_>, RowError>>()?;
+                keys.add_job(job, rows);
+            }
+            let order = reader.rest().as_chunks().0.iter().map(|row| u32::from_le_bytes(*row)).collect();
+            if keys.set_order(order) { Ok(keys) } else { Err(RowError::new("the order of allocations is wrong")) }
+        })
+    }
+}

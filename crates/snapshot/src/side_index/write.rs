@@ -1,0 +1,259 @@
+//! Writes an index. Rows are encoded in several threads, a few nodes at a time.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io;
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::thread;
+
+use parking_lot::Mutex;
+
+use super::RowError;
+use super::container::{Block, Core, HEADER, Header, JobOf, Owner, write_id};
+use super::content::Hash;
+use super::write_rows::{Names, Writer};
+use crate::file::ClusterSnapshot;
+use crate::unload;
+use encamp_model::{Allocation, Job};
+use encamp_state::{AllocsById, Id, State};
+
+/// Nodes whose rows are encoded before they are written.
+const NODES_AT_ONCE: u32 = 64;
+/// With more threads, memory is the limit.
+const MOST_THREADS: usize = 8;
+
+/// Writes the index of a snapshot.
+///
+/// # Errors
+/// Writing fails, or the state is none that a file can hold.
+pub(super) fn write(
+    file: &File,
+    snapshot: &ClusterSnapshot,
+    path: &Path,
+    owner: Owner,
+    content: Hash,
+) -> io::Result<()> {
+    let out = Out { file, end: AtomicU64::new(HEADER as u64), names: Names::default(), own_jobs: Mutex::default() };
+    let bytes = core(&out, snapshot, path)?;
+    let core = out.put(&bytes)?;
+    file.write_all_at(&Header { owner, content, core }.bytes(), 0)
+}
+
+fn encoded(e: RowError) -> io::Error {
+    io::Error::other(e)
+}
+
+/// The file, as all threads write it.
+struct Out<'f> {
+    file: &'f File,
+    /// Where the next bytes are written.
+    end: AtomicU64,
+    names: Names,
+    own_jobs: Mutex<OwnJobs>,
+}
+
+/// Jobs of allocations that are no stored versions, each once.
+#[derive(Default)]
+struct OwnJobs {
+    jobs: Vec<Arc<Job>>,
+    /// By address: it stays theirs, because the jobs are kept.
+    positions: HashMap<usize, usize>,
+}
+
+impl Out<'_> {
+    fn offset(&self, length: usize) -> u64 {
+        self.end.fetch_add(length as u64, Ordering::Relaxed)
+    }
+
+    fn put(&self, bytes: &[u8]) -> io::Result<Block> {
+        let offset = self.offset(bytes.len());
+        self.file.write_all_at(bytes, offset)?;
+        Block::new(offset, bytes)
+    }
+
+    /// Writes what a writer holds in the blocks that end at the given places.
+    fn put_blocks(&self, bytes: &[u8], ends: &[usize]) -> io::Result<Vec<Block>> {
+        let offset = self.offset(bytes.len());
+        self.file.write_all_at(bytes, offset)?;
+        let starts = std::iter::once(&0).chain(ends);
+        let block = |(start, end): (&usize, &usize)| {
+            Block::new(offset + *start as u64, bytes.get(*start..*end).unwrap_or_default())
+        };
+        starts.zip(ends).map(block).collect()
+    }
+
+    /// Writes a block per value.
+    fn put_each<T>(
+        &self,
+        values: impl IntoIterator<Item = T>,
+        encode: impl Fn(&mut Writer<'_>, T) -> Result<(), RowError>,
+    ) -> io::Result<Vec<Block>> {
+        let (mut writer, mut ends) = (Writer::new(&self.names), Vec::new());
+        for value in values {
+            encode(&mut writer, value).map_err(encoded)?;
+            ends.push(writer.out.len());
+        }
+        self.put_blocks(&writer.out, &ends)
+    }
+}
+
+/// Writes all rows; the bytes of the core.
+fn core(out: &Out<'_>, snapshot: &ClusterSnapshot, path: &Path) -> io::Result<Vec<u8>> {
+    let state = &snapshot.state;
+    let slots = u32::try_from(state.slot_count()).map_err(io::Error::other)?;
+    let nodes: Vec<(Id, u32)> = state.node_slots().collect();
+    if nodes.len() != slots as usize {
+        return Err(io::Error::other("slots are free"));
+    }
+    let jobs: Vec<(Id, Id)> = state.jobs().map(|j| (Id::new(&j.current.namespace), Id::new(&j.current.id))).collect();
+    let (node_blocks, alloc_blocks) = nodes_and_allocs(out, state, &jobs, slots)?;
+    let orphans = out.put_each(state.allocs_in_slot(None), |writer, allocs| {
+        write_allocs(writer, allocs, state, &jobs, &out.own_jobs)
+    })?;
+    let job_blocks = out
+        .put_each(state.jobs(), |writer, job| writer.write(&job.versions.values().map(|j| &**j).collect::<Vec<_>>()))?;
+    let own_jobs = std::mem::take(&mut out.own_jobs.lock().jobs);
+    let own_jobs = out.put_each(own_jobs, |writer, job| writer.write(&*job))?;
+    let deployment_blocks = out.put_each(state.deployments(), |writer, d| writer.write(&**d))?;
+    let keys = out.put_each([()], |writer, ()| {
+        write_keys(writer, state);
+        Ok(())
+    })?;
+    let source_is_path = snapshot.archived && snapshot.source == path.display().to_string();
+    let small = serde_json::to_string(&unload::small_tables(snapshot))?;
+    let node_ids: Vec<(String, u32)> = nodes.iter().map(|(id, slot)| (id.to_string(), *slot)).collect();
+    let core = Core {
+        small: &small,
+        archived: snapshot.archived,
+        source_is_path,
+        notes: snapshot.notes.clone(),
+        index: state.index,
+        nodes: node_ids.iter().map(|(id, slot)| (id.as_str(), *slot)).collect(),
+        summaries: (0..slots).filter_map(|slot| state.node_summary(slot)).collect(),
+        node_index: state.node_index().clone(),
+        node_blocks,
+        alloc_blocks,
+        orphaned: state.orphaned().map(|(node, id)| (node.to_string(), id.to_string())).collect(),
+        orphans: orphans.first().copied().unwrap_or_default(),
+        jobs: state.jobs().map(|j| (j.current.namespace.as_str(), j.current.id.as_str())).collect(),
+        job_blocks,
+        own_jobs,
+        deployments: state.deployments().map(|d| (d.id.as_str(), d.job_id.as_str(), d.namespace.as_str())).collect(),
+        deployment_blocks,
+        keys: keys.first().copied().unwrap_or_default(),
+    };
+    let mut writer = Writer::new(&out.names);
+    writer.write(&core).map_err(encoded)?;
+    // Readers need the names before.
+    let mut named = Writer::new(&out.names);
+    named.write(&out.names.list()).map_err(encoded)?;
+    named.out.append(&mut writer.out);
+    Ok(named.out)
+}
+
+/// Writes nodes and their allocations; the blocks of both by slot.
+fn nodes_and_allocs(
+    out: &Out<'_>,
+    state: &State,
+    jobs: &[(Id, Id)],
+    slots: u32,
+) -> io::Result<(Vec<Block>, Vec<Block>)> {
+    let next = AtomicU32::new(0);
+    let some = || -> io::Result<Vec<(u32, Vec<Block>)>> {
+        let mut written = Vec::new();
+        let mut writer = Writer::new(&out.names);
+        loop {
+            let start = next.fetch_add(NODES_AT_ONCE, Ordering::Relaxed);
+            if start >= slots {
+                return Ok(written);
+            }
+            let range = start..start.saturating_add(NODES_AT_ONCE).min(slots);
+            let ends = write_nodes(&mut writer, range, state, jobs, &out.own_jobs).map_err(encoded)?;
+            written.push((start, out.put_blocks(&writer.out, &ends)?));
+            writer.out.clear();
+        }
+    };
+    let threads = thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS);
+    let mut written = thread::scope(|scope| {
+        let others: Vec<_> = (1..threads).map(|_| scope.spawn(some)).collect();
+        let mut written = some()?;
+        for other in others {
+            written.extend(other.join().map_err(|_| io::Error::other("a thread ended early"))??);
+        }
+        io::Result::Ok(written)
+    })?;
+    written.sort_unstable_by_key(|(start, _)| *start);
+    let blocks: Vec<Block> = written.into_iter().flat_map(|(_, blocks)| blocks).collect();
+    Ok(blocks.as_chunks::<2>().0.iter().map(|[node, allocs]| (*node, *allocs)).unzip())
+}
+
+/// Encodes nodes and their allocations in turn; where each ends.
+fn write_nodes(
+    writer: &mut Writer<'_>,
+    slots: Range<u32>,
+    state: &State,
+    jobs: &[(Id, Id)],
+    own_jobs: &Mutex<OwnJobs>,
+) -> Result<Vec<usize>, RowError> {
+    let mut ends = Vec::new();
+    for slot in slots {
+        let entry = state.node_at(slot).ok_or(RowError::new("a slot is free"))?;
+        writer.write(&*entry.node)?;
+        writer.write(&entry.usage)?;
+        writer.write(&entry.by_priority)?;
+        writer.number(entry.allocs.len() as u64);
+        entry.allocs.iter().for_each(|e| write_id(writer, &Id::new(&e.alloc.id)));
+        ends.push(writer.out.len());
+        write_allocs(writer, &entry.allocs, state, jobs, own_jobs)?;
+        ends.push(writer.out.len());
+    }
+    Ok(ends)
+}
+
+fn write_allocs(
+    writer: &mut Writer<'_>,
+    allocs: &AllocsById,
+    state: &State,
+    jobs: &[(Id, Id)],
+    own_jobs: &Mutex<OwnJobs>,
+) -> Result<(), RowError> {
+    allocs.iter().try_for_each(|entry| {
+        job_of(&entry.alloc, state, jobs, own_jobs).write(writer);
+        writer.write_without(&*entry.alloc, "Job")
+    })
+}
+
+fn job_of(alloc: &Allocation, state: &State, jobs: &[(Id, Id)], own_jobs: &Mutex<OwnJobs>) -> JobOf {
+    let Some(job) = &alloc.job else { return JobOf::None };
+    let stored = state.job_version(&alloc.namespace, &alloc.job_id, job.version).filter(|s| Arc::ptr_eq(s, job));
+    if stored.is_some()
+        && let Ok(position) = jobs.binary_search(&(Id::new(&alloc.namespace), Id::new(&alloc.job_id)))
+    {
+        return JobOf::Stored(position, job.version);
+    }
+    let mut own = own_jobs.lock();
+    let OwnJobs { jobs, positions } = &mut *own;
+    JobOf::Own(*positions.entry(Arc::as_ptr(job).addr()).or_insert_with(|| {
+        jobs.push(job.clone());
+        jobs.len() - 1
+    }))
+}
+
+fn write_keys(writer: &mut Writer<'_>, state: &State) {
+    let keys = state.alloc_keys();
+    writer.number(keys.jobs().count() as u64);
+    for ((job, namespace), rows) in keys.jobs() {
+        write_id(writer, job);
+        write_id(writer, namespace);
+        writer.number(rows.len() as u64);
+        for (id, slot) in rows {
+            write_id(writer, id);
+            writer.number(u64::from(*slot));
+        }
+    }
+    keys.order().iter().for_each(|row| writer.out.extend_from_slice(&row.to_le_bytes()));
+}
