@@ -9,11 +9,12 @@ use super::context::{Environment, clock};
 use super::error::{CommandError, CommandResult, ErrorContext};
 use super::general::GeneralFlags;
 use super::render::styled::one_line;
+use super::snapshot_indexes;
 use encamp_api::Client;
 use encamp_model::api as model;
 use encamp_snapshot::live::cache::Cache;
 use encamp_snapshot::live::{self, Collected, Detail, FetchError, Fetched, Options, Report};
-use encamp_snapshot::{ClusterSnapshot, archive};
+use encamp_snapshot::{ClusterSnapshot, archive, side_index};
 use encamp_state::State;
 
 /// The default number of concurrent requests.
@@ -44,10 +45,25 @@ impl SnapshotFlags {
     pub fn load(&self, file: &str, env: &Environment) -> CommandResult<ClusterSnapshot> {
         let options = archive::Options { lenient: self.ignore_unknown_tables };
         let snapshot = encamp_snapshot::load(&env.directory.join(file), options).context("Error reading snapshot")?;
-        // The process ends with the command: freeing a large state row by row would only delay that.
-        std::mem::forget(snapshot.state.clone());
-        Ok(snapshot)
+        Ok(kept(snapshot))
     }
+
+    /// The same for commands that read a part of the state: from the side index of the file, if there is one. Else it is
+    /// written when the command has printed everything.
+    fn load_part(&self, file: &str, no_cache: bool, env: &Environment) -> CommandResult<ClusterSnapshot> {
+        let Some(indexes) = snapshot_indexes::of(env).filter(|_| !no_cache) else { return self.load(file, env) };
+        let options = archive::Options { lenient: self.ignore_unknown_tables };
+        let loaded =
+            side_index::load(&env.directory.join(file), options, &indexes).context("Error reading snapshot")?;
+        env.unwritten.add(loaded.unwritten);
+        Ok(kept(loaded.snapshot))
+    }
+}
+
+/// The process ends with the command: freeing a large state row by row would only delay that.
+fn kept(snapshot: ClusterSnapshot) -> ClusterSnapshot {
+    std::mem::forget(snapshot.state.clone());
+    snapshot
 }
 
 /// Flags for reading a running cluster.
@@ -132,7 +148,11 @@ impl ClusterFlags {
     /// Reads the state: the file if one is given, otherwise the required part of the running cluster.
     pub fn load(&self, general: &GeneralFlags, detail: Detail, env: &Environment) -> CommandResult<Cluster> {
         if let Some(file) = &self.snapshot {
-            return Ok(Cluster { snapshot: self.reading.load(file, env)?, report: None, at: None });
+            return Ok(Cluster {
+                snapshot: self.reading.load_part(file, self.fetch.no_cache, env)?,
+                report: None,
+                at: None,
+            });
         }
         let client = general.client(env)?;
         cluster(self.fetch.fetch(&client, detail, env)?)

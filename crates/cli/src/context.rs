@@ -20,6 +20,7 @@ use super::render::ui::{ColourInput, Ui, stdout_is_terminal};
 use super::render::values::Clock;
 use super::render::wrap::wrapped;
 use super::saved_contexts::TokenCommand;
+use super::snapshot_indexes::{self, UnwrittenIndexes};
 use super::suggest;
 use super::terminal::{ProgressMode, Terminal};
 
@@ -49,6 +50,8 @@ pub struct Environment {
     pub token_command: Option<TokenCommand>,
     /// Why the selected context cannot be used.
     pub context_error: Option<String>,
+    /// Side indexes of snapshot files, to be written when everything is printed.
+    pub unwritten: UnwrittenIndexes,
 }
 
 impl Environment {
@@ -66,6 +69,7 @@ impl Environment {
             selects_cluster: false,
             token_command: None,
             context_error: None,
+            unwritten: UnwrittenIndexes::default(),
         };
         let mode = match (env.stderr_is_terminal, env.escapes_welcome()) {
             (false, _) => ProgressMode::Hidden,
@@ -131,6 +135,7 @@ impl Context<'_, '_> {
     /// Reads the arguments of the command and runs it.
     pub(super) fn run(&mut self, args: Vec<String>) -> u8 {
         let entry = self.command;
+        snapshot_indexes::set_exit_code(entry.meta.usage_exit);
         if entry.deprecated {
             self.warn_of_former_name();
         }

@@ -37,7 +37,8 @@ pub fn of_flags(command: &Command) -> Vec<Variable> {
         found.push(("NOMAD_VAR_<name>", "Value of the variable <name> of the job file. -var takes precedence."));
     }
     if has("no-cache") {
-        let about = "Directory of the cache of fetched snapshots. By default, encamp in XDG_CACHE_HOME or in ~/.cache.";
+        let about =
+            "Directory of caches of clusters and snapshot files. By default, encamp in XDG_CACHE_HOME or in ~/.cache.";
         found.push(("ENCAMP_CACHE_DIR", about));
     }
     if has("provider") || has("provider-command") {

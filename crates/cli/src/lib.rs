@@ -125,6 +125,8 @@ pub mod sim_load_shedding;
 pub mod snapshot_anonymize;
 pub mod snapshot_diff;
 pub mod snapshot_fetch;
+pub mod snapshot_index;
+pub mod snapshot_indexes;
 pub mod snapshot_inspect;
 pub mod spec_file;
 pub mod status;
@@ -165,7 +167,9 @@ pub fn main() -> ExitCode {
             let mut env = Environment::of_process();
             saved_contexts::apply(&mut env, &args);
             env.terminal.watch_signals();
-            run(&args, &env, &mut out, &mut err)
+            let code = run(&args, &env, &mut out, &mut err);
+            env.unwritten.write();
+            code
         }
         Err(arg) => {
             // Nothing can be done if standard error is closed as well.

@@ -39,6 +39,7 @@ pub const COMMANDS: &[fn() -> Entry] = commands![
     sim_cluster::SimCluster,
     snapshot_anonymize::SnapshotAnonymize,
     snapshot_diff::SnapshotDiffCommand,
+    snapshot_index::SnapshotIndex,
     plan_file::show::PlanShow,
     rebalance::command::Rebalance,
     rebalance::show::RebalanceShow,
