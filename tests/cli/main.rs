@@ -60,6 +60,7 @@ mod report_html;
 mod rollout;
 mod saved_contexts;
 mod schemas;
+mod side_index;
 mod sim;
 mod sim_cluster;
 mod snapshot;
