@@ -98,12 +98,15 @@ struct IndexRows {
 }
 
 impl IndexRows {
-    /// What a block holds. A damaged index is removed, so that the next command does without it.
+    /// What a block holds.
     fn decode<T>(&self, block: Option<&Block>, read: impl FnOnce(&mut Reader<'_>) -> Result<T, RowError>) -> T {
-        self.try_decode(block, read).unwrap_or_else(|problem| {
-            let _ = std::fs::remove_file(&self.path);
-            (self.lost)(&self.path, &problem)
-        })
+        self.try_decode(block, read).unwrap_or_else(|problem| self.lose(&problem))
+    }
+
+    /// Gives up. A damaged index is removed, so that the next command does without it.
+    fn lose(&self, problem: &RowError) -> ! {
+        let _ = std::fs::remove_file(&self.path);
+        (self.lost)(&self.path, problem)
     }
 
     fn try_decode<T>(
@@ -175,8 +178,7 @@ impl Rows for IndexRows {
     }
 
     fn job(&self, position: usize) -> Arc<JobEntry> {
-        // No block: the job has its own.
-        self.job_at(position).cloned().unwrap_or_else(|problem| self.decode(None, |_| Err(problem)))
+        self.job_at(position).cloned().unwrap_or_else(|problem| self.lose(&problem))
     }
 
     fn deployment(&self, position: usize) -> Arc<Deployment> {
