@@ -69,7 +69,7 @@ impl Arranger<'_> {
         if harmed.is_empty() {
             return Ok(());
         }
-        let there = |e: &&Arc<AllocEntry>| harmed.contains(&e.alloc.node_id);
+        let there = |e: &&Arc<AllocEntry>| harmed.contains(e.alloc.node_id.as_str());
         self.harmful.extend(followed.placed.iter().filter(there).cloned());
         Err(Reason::Harms)
     }
