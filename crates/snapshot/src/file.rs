@@ -341,8 +341,8 @@ pub fn read(bytes: &[u8], name: &str) -> Result<ClusterSnapshot, SnapshotError> 
     into_state(decode(bytes, name)?).map_err(|problem| SnapshotError::Content { path: name.to_string(), problem })
 }
 
-/// Decompresses and parses; the text is gone when this returns.
-fn decode(bytes: &[u8], name: &str) -> Result<SnapshotFile, SnapshotError> {
+/// Decompresses and parses; the text is gone when this returns. `name` is for messages.
+pub(crate) fn decode(bytes: &[u8], name: &str) -> Result<SnapshotFile, SnapshotError> {
     if let Some(file) = decode_lines(bytes) {
         return checked(file, name);
     }

@@ -39,8 +39,7 @@ impl Cache {
     pub fn load(&self) -> (Collected, u64) {
         let Ok(bytes) = fs::read(&self.file) else { return Default::default() };
         let name = self.file.display().to_string();
-        let Ok(Some(plain)) = file::decompress(&bytes, &name) else { return Default::default() };
-        match file::parse(&plain) {
+        match file::decode(&bytes, &name) {
             Ok(file) => {
                 let index = file.index;
                 (Collected::from_file(file), index)
