@@ -221,6 +221,7 @@ mod tests {
             let job = jobs.get(usize::try_from(random.below(8)).expect("small")).cloned();
             let id = if a == 0 { String::new() } else { format!("a{a}") };
             let modify_index = number(random);
+            let (id, namespace, job_id) = (id.into(), namespace.into(), job_id.into());
             Arc::new(Allocation { id, namespace, job_id, job, modify_index, ..allocation(random, None) })
         };
         let deployment = |random: &mut Random| {
@@ -268,10 +269,10 @@ mod tests {
             scheduler_config,
             server_settings,
             nodes,
+            lazy_nodes: _,
             summaries,
             slots,
             free_slots,
-            slots_in_order,
             node_index: _,
             node_pools,
             namespaces,
@@ -283,12 +284,12 @@ mod tests {
             host_volumes,
             host_volume_claims,
         } = state;
-        let slots = (slots.len(), slots_in_order.keys().map(|id| slots.get(id)).collect::<Vec<_>>());
+        let slots: Vec<_> = slots.in_order().map(|(id, slot)| (slot, slots.get(&id.to_string()).copied(), id)).collect();
         vec![
             format!("{index} {scheduler_config:?} {server_settings:?} {node_pools:?} {namespaces:?}"),
             format!("{:?}", nodes.iter().collect::<Vec<_>>()),
             format!("{:?}", summaries.iter().collect::<Vec<_>>()),
-            format!("{slots:?} {free_slots:?} {slots_in_order:?} {:?}", state.node_index()),
+            format!("{slots:?} {free_slots:?} {:?}", state.node_index()),
             format!("{jobs:?}"),
             format!("{allocs:?}"),
             format!("{deployments:?} {deployments_by_job:?} {csi_volumes:?} {host_volumes:?} {host_volume_claims:?}"),
@@ -337,7 +338,8 @@ mod tests {
         let alloc = |n: usize| {
             let node_id = format!("n{}", random.below(5000));
             let id = format!("a{}", n % 4500);
-            Arc::new(Allocation { id, node_id, job_id: format!("j{}", n % 9), ..Default::default() })
+            let (id, node_id, job_id) = (id.into(), node_id.into(), format!("j{}", n % 9).into());
+            Arc::new(Allocation { id, node_id, job_id, ..Default::default() })
         };
         let rows = Rows { nodes, allocs: (0..3 * WORTH_A_THREAD).map(alloc).collect(), ..Default::default() };
         assert_eq!(shown(&State::load(rows.clone())), shown(&one_by_one(rows)));

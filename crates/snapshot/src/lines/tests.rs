@@ -13,7 +13,7 @@ fn text(count: usize) -> String {
     let odd = "\u{2028}\"\\\n},\n{\"ID\":\"[\u{1f600}";
     let alloc = |n: usize| {
         let task_states = [("t\n\"Nodes\":[".to_string(), TaskState::default())].into();
-        Allocation { id: format!("a{n}"), name: format!("{odd}{n}"), task_states, ..Default::default() }
+        Allocation { id: format!("a{n}").into(), name: format!("{odd}{n}").into(), task_states, ..Default::default() }
     };
     let node = |n: usize| Node { id: format!("n{n}"), name: odd.into(), ..Default::default() };
     let job = |n: usize| Job { id: format!("j{n}"), name: odd.into(), ..Default::default() };

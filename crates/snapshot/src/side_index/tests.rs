@@ -85,13 +85,13 @@ fn cluster(seed: u64) -> SnapshotFile {
         let known = job(id, random.below(4));
         Arc::new(Allocation {
             id: if n % 3 == 0 {
-                format!("alloc-{n}-{}", "y".repeat(30))
+                format!("alloc-{n}-{}", "y".repeat(30)).into()
             } else {
-                format!("{n:08x}-0000-0000-0000-00000000000a")
+                format!("{n:08x}-0000-0000-0000-00000000000a").into()
             },
-            namespace: known.namespace.clone(),
-            job_id: known.id.clone(),
-            node_id: node(random.below(10)).id,
+            namespace: known.namespace.clone().into(),
+            job_id: known.id.clone().into(),
+            node_id: node(random.below(10)).id.into(),
             stored_job_version: (random.below(3) > 0).then_some(known.version),
             job: (random.below(4) == 0).then(|| Arc::new(Job { create_index: random.below(3), ..known })),
             allocated_resources: (random.below(9) > 0).then(|| {
@@ -174,7 +174,7 @@ fn change(state: &mut State, random: &mut Random) {
             let known = state.alloc(id).map(|e| e.alloc.as_ref().clone()).unwrap_or_default();
             let node_id = format!("node-{}", random.below(9));
             let client_status = ClientStatus::Failed;
-            state.upsert_allocs([Arc::new(Allocation { id: id.clone(), node_id, client_status, ..known })]);
+            state.upsert_allocs([Arc::new(Allocation { id: id.clone().into(), node_id: node_id.into(), client_status, ..known })]);
         }
         4 => state.upsert_job(Arc::new(Job { id: "j1".into(), version: random.below(5), ..Default::default() })),
         _ => {

@@ -64,13 +64,13 @@ mod tests {
             let status = AllocDeploymentStatus { healthy, modify_index: random.below(9), ..Default::default() };
             let number = random.below(40);
             Arc::new(Allocation {
-                id: format!("a{number}"),
-                node_id: id(random, "n", 2),
-                eval_id: id(random, "e", 3),
-                deployment_id: id(random, "d", 3),
+                id: format!("a{number}").into(),
+                node_id: id(random, "n", 2).into(),
+                eval_id: id(random, "e", 3).into(),
+                deployment_id: id(random, "d", 3).into(),
                 create_index: number % 5,
                 modify_index: random.below(9),
-                deployment_status: Some(status),
+                deployment_status: Some(Box::new(status)),
                 ..Default::default()
             })
         };
