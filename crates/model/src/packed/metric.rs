@@ -467,7 +467,7 @@ mod tests {
         let node = |n: u64| {
             let mut node = NodeScoreMeta { node_id: uuid_text([n as u8; 16]), ..Default::default() };
             node.scores.set("binpack", 0.123_456_789 / n as f64);
-            node.scores.set("job-anti-affinity", if n % 2 == 0 { -(n as f64) / 7.0 } else { 0.0 });
+            node.scores.set("job-anti-affinity", if n.is_multiple_of(2) { -(n as f64) / 7.0 } else { 0.0 });
             node.scores.set("node-reschedule-penalty", 0.0);
             node.scores.set("node-affinity", 0.0);
             node.norm_score = mean(&node.scores);
