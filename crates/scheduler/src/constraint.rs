@@ -230,11 +230,12 @@ impl ClassCheck {
         ClassCheck { check, verdicts }
     }
 
-    /// Whether the node satisfies it. `class_holds`: what is true of the class is true of the node.
-    pub fn matches(&self, node: &Node, class: usize, class_holds: bool) -> bool {
+    /// Whether the node satisfies it. `class_holds`: what is true of the class is true of the node. The record of the node
+    /// is read only if that is not known.
+    pub fn matches<'n>(&self, node: impl Fn() -> &'n Node, class: usize, class_holds: bool) -> bool {
         match &self.verdicts {
-            Some(known) if class_holds => known.holds(class, || self.check.matches(node)),
-            _ => self.check.matches(node),
+            Some(known) if class_holds => known.holds(class, || self.check.matches(node())),
+            _ => self.check.matches(node()),
         }
     }
 }

@@ -6,8 +6,8 @@ use std::sync::{Arc, OnceLock};
 use imbl::{OrdMap, OrdSet};
 
 use super::id::Id;
-use super::lazy::Rows;
-use super::lazy::table::Table;
+use super::lazy::rows::Rows;
+use super::lazy::table::{Base, Table};
 use super::usage::AllocEntry;
 use encamp_model::Allocation;
 
@@ -16,20 +16,16 @@ pub(super) const NO_SLOT: u32 = u32::MAX;
 
 /// Allocations by ID. Cloning is cheap, and so is a write after it.
 #[derive(Debug, Clone, Default)]
-pub struct AllocsById {
-    decoded: OrdMap<Id, Arc<AllocEntry>>,
-    /// Instead of them: they are decoded when the first is read, and none was written yet.
-    lazy: Option<Arc<LazyAllocs>>,
-}
+pub struct AllocsById(Table<Id, Arc<AllocEntry>>);
 
-/// The allocations of a node that nobody may have read yet.
+/// The allocations of a node that nobody may have read yet: all are decoded when the first is read.
 #[derive(Debug)]
 pub(super) struct LazyAllocs {
     rows: Arc<dyn Rows>,
     slot: Option<u32>,
     /// Ascending.
     ids: Vec<Id>,
-    decoded: OnceLock<OrdMap<Id, Arc<AllocEntry>>>,
+    decoded: OnceLock<Vec<Arc<AllocEntry>>>,
 }
 
 impl LazyAllocs {
@@ -37,22 +33,31 @@ impl LazyAllocs {
     pub(super) fn new(rows: Arc<dyn Rows>, slot: Option<u32>, ids: Vec<Id>) -> LazyAllocs {
         LazyAllocs { rows, slot, ids, decoded: OnceLock::new() }
     }
+}
 
-    fn tree(&self) -> &OrdMap<Id, Arc<AllocEntry>> {
-        self.decoded.get_or_init(|| {
-            if self.ids.is_empty() { OrdMap::default() } else { self.rows.allocs(self.slot).into_iter().collect() }
-        })
+impl Base<Id, Arc<AllocEntry>> for LazyAllocs {
+    fn len(&self) -> usize {
+        self.ids.len()
+    }
+
+    fn key(&self, position: usize) -> Option<&Id> {
+        self.ids.get(position)
+    }
+
+    fn value(&self, position: usize) -> Option<&Arc<AllocEntry>> {
+        self.key(position)?;
+        self.decoded.get_or_init(|| self.rows.allocs(self.slot)).get(position)
     }
 }
 
 impl AllocsById {
     pub(super) fn lazy(allocs: LazyAllocs) -> AllocsById {
-        AllocsById { decoded: OrdMap::default(), lazy: Some(Arc::new(allocs)) }
+        AllocsById(Table::of(Arc::new(allocs)))
     }
 
     /// How many there are.
     pub fn len(&self) -> usize {
-        self.lazy.as_ref().map_or_else(|| self.decoded.len(), |allocs| allocs.ids.len())
+        self.0.len()
     }
 
     /// Whether there are none.
@@ -62,22 +67,12 @@ impl AllocsById {
 
     /// Whether there is one of that ID: none is decoded for that.
     pub fn contains(&self, id: &Id) -> bool {
-        match &self.lazy {
-            None => self.decoded.contains_key(id),
-            Some(allocs) => allocs.ids.binary_search(id).is_ok(),
-        }
+        self.0.contains(id)
     }
 
     /// The allocations by ID, decoded.
     pub(super) fn tree(&self) -> &OrdMap<Id, Arc<AllocEntry>> {
-        self.lazy.as_ref().map_or(&self.decoded, |allocs| allocs.tree())
-    }
-
-    fn tree_mut(&mut self) -> &mut OrdMap<Id, Arc<AllocEntry>> {
-        if let Some(allocs) = self.lazy.take() {
-            self.decoded = allocs.tree().clone();
-        }
-        &mut self.decoded
+        self.0.tree()
     }
 
     /// The allocations by ascending ID.
@@ -92,19 +87,15 @@ impl AllocsById {
 
     /// The same by its key.
     pub fn at(&self, id: &Id) -> Option<&Arc<AllocEntry>> {
-        match &self.lazy {
-            None => self.decoded.get(id),
-            Some(_) if !self.contains(id) => None,
-            Some(allocs) => allocs.tree().get(id),
-        }
+        self.0.get(id)
     }
 
     pub(super) fn insert(&mut self, id: Id, entry: Arc<AllocEntry>) -> Option<Arc<AllocEntry>> {
-        self.tree_mut().insert(id, entry)
+        self.0.insert(id, entry)
     }
 
     pub(super) fn remove(&mut self, id: &Id) -> Option<Arc<AllocEntry>> {
-        self.tree_mut().remove(id)
+        self.0.remove(id)
     }
 }
 

@@ -1,9 +1,11 @@
 //! A node with all its derived values for ranking, computed when the node or an allocation on it is written.
 
-use std::sync::Arc;
+use std::ops::Deref;
+use std::sync::{Arc, OnceLock};
 
 use super::alloc_tables::AllocsById;
 use super::id::Id;
+use super::lazy::rows::Rows;
 use super::node_info::NodeInfo;
 use super::priorities::UsageByPriority;
 use super::usage::{AllocEntry, NodeUsage};
@@ -22,13 +24,65 @@ fn same_facts(a: &Node, b: &Node) -> bool {
         && a.meta == b.meta
 }
 
-/// A node in the state: the node, its fixed facts, its allocations and what they use.
+/// The record of a node. In a state that is made of rows, it is decoded when it is read.
+#[derive(Debug)]
+pub struct NodeRecord(Record);
+
 #[derive(Debug, Clone)]
+enum Record {
+    Decoded(Arc<Node>),
+    Lazy(Arc<LazyRecord>),
+}
+
+/// A record that nobody may have read yet.
+#[derive(Debug)]
+struct LazyRecord {
+    rows: Arc<dyn Rows>,
+    slot: u32,
+    id: String,
+    decoded: OnceLock<Arc<Node>>,
+}
+
+impl NodeRecord {
+    /// The record of the node in a slot, which is decoded when it is read.
+    pub(super) fn lazy(rows: Arc<dyn Rows>, slot: u32, id: String) -> NodeRecord {
+        NodeRecord(Record::Lazy(Arc::new(LazyRecord { rows, slot, id, decoded: OnceLock::new() })))
+    }
+
+    /// The node's ID: the record is not decoded for that.
+    pub fn id(&self) -> &str {
+        match &self.0 {
+            Record::Decoded(node) => &node.id,
+            Record::Lazy(record) => &record.id,
+        }
+    }
+}
+
+impl From<Arc<Node>> for NodeRecord {
+    fn from(node: Arc<Node>) -> NodeRecord {
+        NodeRecord(Record::Decoded(node))
+    }
+}
+
+// Not `Clone`: a clone of a record is that of the node.
+impl Deref for NodeRecord {
+    type Target = Arc<Node>;
+
+    fn deref(&self) -> &Arc<Node> {
+        match &self.0 {
+            Record::Decoded(node) => node,
+            Record::Lazy(record) => record.decoded.get_or_init(|| record.rows.record(record.slot)),
+        }
+    }
+}
+
+/// A node in the state: the node, its fixed facts, its allocations and what they use.
+#[derive(Debug)]
 pub struct NodeEntry {
     /// Its place in the state: stays the same as long as the node is stored.
     pub slot: u32,
     /// The node.
-    pub node: Arc<Node>,
+    pub node: NodeRecord,
     /// Its fixed facts.
     pub info: Arc<NodeInfo>,
     /// All allocations on the node, terminal ones included, by ID.
@@ -39,12 +93,25 @@ pub struct NodeEntry {
     pub by_priority: UsageByPriority,
 }
 
+impl Clone for NodeEntry {
+    fn clone(&self) -> NodeEntry {
+        NodeEntry {
+            slot: self.slot,
+            node: NodeRecord(self.node.0.clone()),
+            info: self.info.clone(),
+            allocs: self.allocs.clone(),
+            usage: self.usage.clone(),
+            by_priority: self.by_priority.clone(),
+        }
+    }
+}
+
 impl NodeEntry {
     /// A node without allocations.
     pub fn new(node: Arc<Node>, slot: u32) -> NodeEntry {
         let info = Arc::new(NodeInfo::new(&node));
         let (allocs, usage, by_priority) = Default::default();
-        NodeEntry { slot, node, info, allocs, usage, by_priority }
+        NodeEntry { slot, node: node.into(), info, allocs, usage, by_priority }
     }
 
     /// The allocations that hold resources.
@@ -86,14 +153,14 @@ impl NodeEntry {
     /// Replaces the node, keeping its allocations.
     pub(super) fn set_node(&mut self, node: Arc<Node>) {
         self.info = Arc::new(NodeInfo::new(&node));
-        self.node = node;
+        self.node = node.into();
         self.sum_up();
     }
 
     /// [`NodeEntry::set_node`] with a record that has the same facts, which is much cheaper.
     pub(super) fn set_record(&mut self, node: Arc<Node>) {
         debug_assert!(same_facts(&self.node, &node), "other facts of node {}", node.id);
-        self.node = node;
+        self.node = node.into();
     }
 
     /// Sums up what the allocations use.

@@ -1,5 +1,7 @@
 //! The fixed facts of a node, derived from its record.
 
+use serde::{Deserialize, Serialize};
+
 use super::ports::{PortSet, parse_port_list};
 use encamp_model::{Core, Node};
 
@@ -7,7 +9,7 @@ use encamp_model::{Core, Node};
 pub const DEFAULT_NETWORK: &str = "default";
 
 /// A host address and the ports that are reserved on it.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Address {
     /// The IP address.
     pub ip: String,
@@ -16,7 +18,7 @@ pub struct Address {
 }
 
 /// The fixed facts of a node (`docs/spec/scheduling.md §2.3, 7.2`).
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct NodeInfo {
     /// MHz jobs can have: capacity less what is reserved.
     pub cpu: i64,

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use super::id::Id;
+use super::job_entry::JobEntry;
 use super::node::NodeEntry;
-use super::tables::{JobEntry, State, key_by_job};
+use super::tables::{State, key_by_job};
 use encamp_model::*;
 
 impl State {

@@ -8,7 +8,8 @@ use imbl::{OrdMap, OrdSet, Vector};
 use super::alloc_tables::Allocs;
 use super::id::Id;
 use super::index::{NodeIndex, client_version};
-use super::lazy::LazyNodes;
+use super::job_entry::JobEntry;
+use super::lazy::nodes::LazyNodes;
 use super::lazy::table::Table;
 use super::node::NodeEntry;
 use super::node_slots::NodeSlots;
@@ -18,15 +19,6 @@ use encamp_model::*;
 
 /// A read-only view of the state at one moment.
 pub type Snapshot = Arc<State>;
-
-/// A job with its stored versions.
-#[derive(Debug, Clone)]
-pub struct JobEntry {
-    /// The current version.
-    pub current: Arc<Job>,
-    /// All stored versions, the current one included, by version.
-    pub versions: BTreeMap<u64, Arc<Job>>,
-}
 
 /// Namespace and ID (of a job or volume).
 pub(crate) type Key = (String, String);

@@ -160,7 +160,7 @@ impl GroupState {
             return known;
         }
         let conditions = group.affinities.iter().zip(&self.affinities);
-        let matched = conditions.filter(|(_, check)| check.matches(&entry.node, class, entry.info.class_holds));
+        let matched = conditions.filter(|(_, check)| check.matches(|| &entry.node, class, entry.info.class_holds));
         let score = matched.map(|(a, _)| a.weight).sum::<f64>() / group.affinity_weight;
         if shared {
             self.affinity_by_class.set(class, score);

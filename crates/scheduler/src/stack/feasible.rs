@@ -132,8 +132,9 @@ impl Constraints {
     }
 
     /// The first constraint the node does not meet. `class_holds`: what is true of the class is true of the node.
-    pub(crate) fn failing(&self, node: &Node, class: usize, class_holds: bool) -> Option<&Check> {
-        self.checks.iter().find(|c| !c.matches(node, class, class_holds)).map(|c| &c.check)
+    /// The record of the node is read only if that does not suffice.
+    pub(crate) fn failing<'n>(&self, node: impl Fn() -> &'n Node, class: usize, class_holds: bool) -> Option<&Check> {
+        self.checks.iter().find(|c| !c.matches(&node, class, class_holds)).map(|c| &c.check)
     }
 }
 

@@ -162,7 +162,7 @@ impl Scored {
             }
             g.preemption.into_iter().for_each(|p| s.set("preemption", p));
         }
-        let node_id = state.node_at(self.slot)?.node.id.clone();
+        let node_id = state.node_at(self.slot)?.node.id().to_string();
         Some(NodeScoreMeta { node_id, scores: s, norm_score: self.norm_score })
     }
 }

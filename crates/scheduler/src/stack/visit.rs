@@ -8,6 +8,7 @@ use super::metrics::{GenericScores, ScoreParts, Tally};
 use super::volumes::VolumeChecks;
 use super::{Random, RankedNode, SelectOptions, Stack, preempt, rank};
 use crate::working_plan::WorkingPlan;
+use encamp_model::Node;
 use encamp_state::{AllocEntry, NodeEntry, Verdicts};
 
 /// One option that passed feasibility and fit, with its score.
@@ -91,7 +92,6 @@ impl Stack {
         if !self.job_accepts(entry, tally) {
             return false;
         }
-        let node = &*entry.node;
         let (class, given) = (self.index.class_of(entry.slot), self.index.node_class_of(entry.slot));
         let group = &*search.group;
         let Some(current) = self.current.as_mut() else { return false };
@@ -106,7 +106,8 @@ impl Stack {
             Some(true) => {}
             None => {
                 let constraints = &current.groups[search.number].constraints;
-                let failing = |node: &_| constraints.failing(node, class, holds).map(|c| c.text.clone());
+                let node: &Node = &entry.node;
+                let failing = |node: &_| constraints.failing(|| node, class, holds).map(|c| c.text.clone());
                 let unconstrained = |n: &_| feasible::group_refuses(group, |_| None, &self.network, n).is_none();
                 let verdicts = search.verdicts.as_ref();
                 let suits = verdicts.is_some_and(|v| v.holds(entry.slot as usize, || unconstrained(node)));
@@ -142,7 +143,7 @@ impl Stack {
             tally.filter_text(given, CLASS_INELIGIBLE);
             return false;
         }
-        if let Some(c) = current.constraints.failing(&entry.node, class, entry.info.class_holds) {
+        if let Some(c) = current.constraints.failing(|| &entry.node, class, entry.info.class_holds) {
             tally.filter_text(given, &c.text);
             if !escaped {
                 self.classes.set_job(class, false);
@@ -211,7 +212,7 @@ impl Stack {
             if own > 0 {
                 mean.add(anti_affinity);
             }
-            let penalty = if search.options.penalty_nodes.iter().any(|id| *id == entry.node.id) { -1.0 } else { 0.0 };
+            let penalty = if search.options.penalty_nodes.iter().any(|id| *id == entry.node.id()) { -1.0 } else { 0.0 };
             if penalty != 0.0 {
                 mean.add(penalty);
             }

@@ -18,6 +18,8 @@ use encamp_state::{Id, NodeIndex, NodeSummary};
 const MAGIC: [u8; 8] = *b"encampix";
 /// The version of the format.
 const FORMAT: u32 = 1;
+/// Nodes whose facts are in one block.
+pub(super) const NODES_AT_ONCE: u32 = 64;
 /// The length of the header.
 pub(super) const HEADER: usize = 112;
 
@@ -136,10 +138,15 @@ pub(super) struct Core<'a> {
     /// IDs of nodes and their slots, by ID.
     #[serde(borrow)]
     pub(super) nodes: Vec<(&'a str, u32)>,
-    /// By slot, as the following three.
+    /// By slot.
     pub(super) summaries: Vec<NodeSummary>,
     pub(super) node_index: Arc<NodeIndex>,
-    pub(super) node_blocks: Vec<Block>,
+    /// The facts of [`NODES_AT_ONCE`] nodes each.
+    pub(super) fact_blocks: Vec<Block>,
+    /// By slot: where the facts of a node end in their block.
+    pub(super) fact_ends: Vec<u32>,
+    /// The records of nodes by slot, and their allocations.
+    pub(super) record_blocks: Vec<Block>,
     pub(super) alloc_blocks: Vec<Block>,
     /// The nodes that are not stored, and their allocations.
     pub(super) orphaned: Vec<(String, String)>,

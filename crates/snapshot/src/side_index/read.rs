@@ -5,7 +5,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use super::container::{Block, Core, Header, JobOf, position, read_id};
+use super::container::{Block, Core, Header, JobOf, NODES_AT_ONCE, position, read_id};
 use super::read_rows::Reader;
 use super::{Lost, RowError};
 use crate::file::{self, ClusterSnapshot};
@@ -33,7 +33,9 @@ pub(super) fn open(
         snapshot.source = snapshot_path.display().to_string();
     }
     let counts = [
-        (core.node_blocks.len(), core.summaries.len()),
+        (core.fact_blocks.len(), core.summaries.len().div_ceil(NODES_AT_ONCE as usize)),
+        (core.fact_ends.len(), core.summaries.len()),
+        (core.record_blocks.len(), core.summaries.len()),
         (core.alloc_blocks.len(), core.summaries.len()),
         (core.job_blocks.len(), core.jobs.len()),
         (core.deployment_blocks.len(), core.deployments.len()),
@@ -45,7 +47,9 @@ pub(super) fn open(
         file: index,
         path: index_path,
         lost,
-        nodes: core.node_blocks,
+        facts: core.fact_blocks.into_iter().map(Cell::new).collect(),
+        fact_ends: core.fact_ends,
+        records: core.record_blocks,
         allocs: core.alloc_blocks,
         orphans: core.orphans,
         jobs: core.job_blocks.into_iter().map(Cell::new).collect(),
@@ -88,7 +92,10 @@ struct IndexRows {
     path: PathBuf,
     lost: Lost,
     names: Vec<String>,
-    nodes: Vec<Block>,
+    /// The bytes of the blocks of facts.
+    facts: Vec<Cell<Vec<u8>>>,
+    fact_ends: Vec<u32>,
+    records: Vec<Block>,
     allocs: Vec<Block>,
     orphans: Block,
     jobs: Vec<Cell<JobEntry>>,
@@ -120,7 +127,32 @@ impl IndexRows {
         if reader.is_at_end() { Ok(value) } else { Err(RowError::new("a row is too long")) }
     }
 
-    fn alloc(&self, reader: &mut Reader<'_>) -> Result<(Id, Arc<AllocEntry>), RowError> {
+    fn facts(&self, slot: u32) -> Result<StoredNode, RowError> {
+        let missing = || RowError::new("a row is missing");
+        let cell = self.facts.get((slot / NODES_AT_ONCE) as usize).ok_or_else(missing)?;
+        let bytes = match cell.decoded.get() {
+            Some(bytes) => bytes,
+            None => {
+                let bytes = Arc::new(cell.block.read(&self.file)?);
+                cell.decoded.get_or_init(|| bytes)
+            }
+        };
+        let end = |slot: u32| self.fact_ends.get(slot as usize).map(|end| *end as usize);
+        let start = if slot.is_multiple_of(NODES_AT_ONCE) { Some(0) } else { end(slot - 1) };
+        let range = start.zip(end(slot)).and_then(|(start, end)| bytes.get(start..end));
+        let reader = &mut Reader::new(range.ok_or_else(missing)?, &self.names);
+        let id = reader.read()?;
+        let (info, usage, by_priority) = (reader.read()?, reader.read()?, reader.read()?);
+        let count = position(reader)?;
+        let allocs = (0..count).map(|_| read_id(reader)).collect::<Result<_, _>>()?;
+        if reader.is_at_end() {
+            Ok(StoredNode { id, info, usage, by_priority, allocs })
+        } else {
+            Err(RowError::new("a row is too long"))
+        }
+    }
+
+    fn alloc(&self, reader: &mut Reader<'_>) -> Result<Arc<AllocEntry>, RowError> {
         let job = match JobOf::read(reader)? {
             JobOf::None => None,
             JobOf::Own(i) => Some(self.own_job(i)?),
@@ -131,7 +163,7 @@ impl IndexRows {
         };
         let alloc: Allocation = reader.read()?;
         let alloc = Allocation { job, ..alloc };
-        Ok((Id::new(&alloc.id), Arc::new(AllocEntry::new(Arc::new(alloc)))))
+        Ok(Arc::new(AllocEntry::new(Arc::new(alloc))))
     }
 
     fn own_job(&self, position: usize) -> Result<Arc<Job>, RowError> {
@@ -157,16 +189,14 @@ impl IndexRows {
 
 impl Rows for IndexRows {
     fn node(&self, slot: u32) -> StoredNode {
-        self.decode(self.nodes.get(slot as usize), |reader| {
-            let node: Node = reader.read()?;
-            let (usage, by_priority) = (reader.read()?, reader.read()?);
-            let count = position(reader)?;
-            let allocs = (0..count).map(|_| read_id(reader)).collect::<Result<_, _>>()?;
-            Ok(StoredNode { node: Arc::new(node), usage, by_priority, allocs })
-        })
+        self.facts(slot).unwrap_or_else(|problem| self.lose(&problem))
     }
 
-    fn allocs(&self, slot: Option<u32>) -> Vec<(Id, Arc<AllocEntry>)> {
+    fn record(&self, slot: u32) -> Arc<Node> {
+        self.decode(self.records.get(slot as usize), |reader| Ok(Arc::new(reader.read()?)))
+    }
+
+    fn allocs(&self, slot: Option<u32>) -> Vec<Arc<AllocEntry>> {
         let block = slot.map_or(Some(&self.orphans), |slot| self.allocs.get(slot as usize));
         self.decode(block, |reader| {
             let mut allocs = Vec::new();

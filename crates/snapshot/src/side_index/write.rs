@@ -11,9 +11,10 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::thread;
 
 use parking_lot::Mutex;
+use rustc_hash::FxBuildHasher;
 
 use super::RowError;
-use super::container::{Block, Core, HEADER, Header, JobOf, Owner, write_id};
+use super::container::{Block, Core, HEADER, Header, JobOf, NODES_AT_ONCE, Owner, write_id};
 use super::content::Hash;
 use super::write_rows::{Names, Writer};
 use crate::file::ClusterSnapshot;
@@ -21,8 +22,6 @@ use crate::unload;
 use encamp_model::{Allocation, Job};
 use encamp_state::{AllocsById, Id, State};
 
-/// Nodes whose rows are encoded before they are written.
-const NODES_AT_ONCE: u32 = 64;
 /// With more threads, memory is the limit.
 const MOST_THREADS: usize = 8;
 
@@ -37,7 +36,7 @@ pub(super) fn write(
     owner: Owner,
     content: Hash,
 ) -> io::Result<()> {
-    let out = Out { file, end: AtomicU64::new(HEADER as u64), names: Names::default(), own_jobs: Mutex::default() };
+    let out = Out { file, end: AtomicU64::new(HEADER as u64), names: Names::default() };
     let bytes = core(&out, snapshot, path)?;
     let core = out.put(&bytes)?;
     file.write_all_at(&Header { owner, content, core }.bytes(), 0)
@@ -53,7 +52,13 @@ struct Out<'f> {
     /// Where the next bytes are written.
     end: AtomicU64,
     names: Names,
-    own_jobs: Mutex<OwnJobs>,
+}
+
+/// Where the jobs of allocations are.
+struct JobPositions {
+    /// The stored versions of jobs, by address.
+    stored: HashMap<usize, JobOf, FxBuildHasher>,
+    own: Mutex<OwnJobs>,
 }
 
 /// Jobs of allocations that are no stored versions, each once.
@@ -62,6 +67,31 @@ struct OwnJobs {
     jobs: Vec<Arc<Job>>,
     /// By address: it stays theirs, because the jobs are kept.
     positions: HashMap<usize, usize>,
+}
+
+impl JobPositions {
+    fn new(state: &State) -> JobPositions {
+        let versions = state.jobs().enumerate().flat_map(|(position, entry)| {
+            let at =
+                move |(version, job): (&u64, &Arc<Job>)| (Arc::as_ptr(job).addr(), JobOf::Stored(position, *version));
+            entry.versions.iter().map(at)
+        });
+        JobPositions { stored: versions.collect(), own: Mutex::default() }
+    }
+
+    fn of(&self, alloc: &Allocation) -> JobOf {
+        let Some(job) = &alloc.job else { return JobOf::None };
+        let address = Arc::as_ptr(job).addr();
+        if let Some(stored) = self.stored.get(&address) {
+            return *stored;
+        }
+        let mut own = self.own.lock();
+        let OwnJobs { jobs, positions } = &mut *own;
+        JobOf::Own(*positions.entry(address).or_insert_with(|| {
+            jobs.push(job.clone());
+            jobs.len() - 1
+        }))
+    }
 }
 
 impl Out<'_> {
@@ -109,14 +139,13 @@ fn core(out: &Out<'_>, snapshot: &ClusterSnapshot, path: &Path) -> io::Result<Ve
     if nodes.len() != slots as usize {
         return Err(io::Error::other("slots are free"));
     }
-    let jobs: Vec<(Id, Id)> = state.jobs().map(|j| (Id::new(&j.current.namespace), Id::new(&j.current.id))).collect();
-    let (node_blocks, alloc_blocks) = nodes_and_allocs(out, state, &jobs, slots)?;
-    let orphans = out.put_each(state.allocs_in_slot(None), |writer, allocs| {
-        write_allocs(writer, allocs, state, &jobs, &out.own_jobs)
-    })?;
+    let jobs = JobPositions::new(state);
+    let NodeBlocks { fact_blocks, fact_ends, record_blocks, alloc_blocks } =
+        nodes_and_allocs(out, state, &jobs, slots)?;
+    let orphans = out.put_each(state.allocs_in_slot(None), |writer, allocs| write_allocs(writer, allocs, &jobs))?;
     let job_blocks = out
         .put_each(state.jobs(), |writer, job| writer.write(&job.versions.values().map(|j| &**j).collect::<Vec<_>>()))?;
-    let own_jobs = std::mem::take(&mut out.own_jobs.lock().jobs);
+    let own_jobs = std::mem::take(&mut jobs.own.lock().jobs);
     let own_jobs = out.put_each(own_jobs, |writer, job| writer.write(&*job))?;
     let deployment_blocks = out.put_each(state.deployments(), |writer, d| writer.write(&**d))?;
     let keys = out.put_each([()], |writer, ()| {
@@ -135,7 +164,9 @@ fn core(out: &Out<'_>, snapshot: &ClusterSnapshot, path: &Path) -> io::Result<Ve
         nodes: node_ids.iter().map(|(id, slot)| (id.as_str(), *slot)).collect(),
         summaries: (0..slots).filter_map(|slot| state.node_summary(slot)).collect(),
         node_index: state.node_index().clone(),
-        node_blocks,
+        fact_blocks,
+        fact_ends,
+        record_blocks,
         alloc_blocks,
         orphaned: state.orphaned().map(|(node, id)| (node.to_string(), id.to_string())).collect(),
         orphans: orphans.first().copied().unwrap_or_default(),
@@ -155,26 +186,34 @@ fn core(out: &Out<'_>, snapshot: &ClusterSnapshot, path: &Path) -> io::Result<Ve
     Ok(named.out)
 }
 
-/// Writes nodes and their allocations; the blocks of both by slot.
-fn nodes_and_allocs(
-    out: &Out<'_>,
-    state: &State,
-    jobs: &[(Id, Id)],
-    slots: u32,
-) -> io::Result<(Vec<Block>, Vec<Block>)> {
+/// The blocks of nodes and of allocations on them.
+#[derive(Default)]
+struct NodeBlocks {
+    fact_blocks: Vec<Block>,
+    fact_ends: Vec<u32>,
+    record_blocks: Vec<Block>,
+    alloc_blocks: Vec<Block>,
+}
+
+/// Writes nodes and their allocations.
+fn nodes_and_allocs(out: &Out<'_>, state: &State, jobs: &JobPositions, slots: u32) -> io::Result<NodeBlocks> {
     let next = AtomicU32::new(0);
-    let some = || -> io::Result<Vec<(u32, Vec<Block>)>> {
+    let some = || -> io::Result<Vec<(u32, Vec<Block>, Vec<u32>)>> {
         let mut written = Vec::new();
-        let mut writer = Writer::new(&out.names);
+        let (mut facts, mut writer) = (Writer::new(&out.names), Writer::new(&out.names));
         loop {
             let start = next.fetch_add(NODES_AT_ONCE, Ordering::Relaxed);
             if start >= slots {
                 return Ok(written);
             }
             let range = start..start.saturating_add(NODES_AT_ONCE).min(slots);
-            let ends = write_nodes(&mut writer, range, state, jobs, &out.own_jobs).map_err(encoded)?;
-            written.push((start, out.put_blocks(&writer.out, &ends)?));
+            let fact_ends = write_facts(&mut facts, range.clone(), state).map_err(encoded)?;
+            let ends = write_nodes(&mut writer, range, state, jobs).map_err(encoded)?;
+            let mut blocks = vec![out.put(&facts.out)?];
+            blocks.append(&mut out.put_blocks(&writer.out, &ends)?);
+            written.push((start, blocks, fact_ends));
             writer.out.clear();
+            facts.out.clear();
         }
     };
     let threads = thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS);
@@ -186,61 +225,59 @@ fn nodes_and_allocs(
         }
         io::Result::Ok(written)
     })?;
-    written.sort_unstable_by_key(|(start, _)| *start);
-    let blocks: Vec<Block> = written.into_iter().flat_map(|(_, blocks)| blocks).collect();
-    Ok(blocks.as_chunks::<2>().0.iter().map(|[node, allocs]| (*node, *allocs)).unzip())
+    written.sort_unstable_by_key(|(start, ..)| *start);
+    let mut all = NodeBlocks::default();
+    for (_, blocks, mut fact_ends) in written {
+        let Some((facts, rest)) = blocks.split_first() else { continue };
+        all.fact_blocks.push(*facts);
+        all.fact_ends.append(&mut fact_ends);
+        for [record, allocs] in rest.as_chunks().0 {
+            all.record_blocks.push(*record);
+            all.alloc_blocks.push(*allocs);
+        }
+    }
+    Ok(all)
 }
 
-/// Encodes nodes and their allocations in turn; where each ends.
-fn write_nodes(
-    writer: &mut Writer<'_>,
-    slots: Range<u32>,
-    state: &State,
-    jobs: &[(Id, Id)],
-    own_jobs: &Mutex<OwnJobs>,
-) -> Result<Vec<usize>, RowError> {
+/// Encodes the facts of nodes; where those of each end.
+fn write_facts(writer: &mut Writer<'_>, slots: Range<u32>, state: &State) -> Result<Vec<u32>, RowError> {
     let mut ends = Vec::new();
     for slot in slots {
         let entry = state.node_at(slot).ok_or(RowError::new("a slot is free"))?;
-        writer.write(&*entry.node)?;
+        writer.write(entry.node.id())?;
+        writer.write(&*entry.info)?;
         writer.write(&entry.usage)?;
         writer.write(&entry.by_priority)?;
         writer.number(entry.allocs.len() as u64);
         entry.allocs.iter().for_each(|e| write_id(writer, &Id::new(&e.alloc.id)));
+        ends.push(u32::try_from(writer.out.len()).map_err(|_| RowError::new("facts are too long"))?);
+    }
+    Ok(ends)
+}
+
+/// Encodes the records of nodes and their allocations in turn; where each ends.
+fn write_nodes(
+    writer: &mut Writer<'_>,
+    slots: Range<u32>,
+    state: &State,
+    jobs: &JobPositions,
+) -> Result<Vec<usize>, RowError> {
+    let mut ends = Vec::new();
+    for slot in slots {
+        let entry = state.node_at(slot).ok_or(RowError::new("a slot is free"))?;
+        writer.write(&**entry.node)?;
         ends.push(writer.out.len());
-        write_allocs(writer, &entry.allocs, state, jobs, own_jobs)?;
+        write_allocs(writer, &entry.allocs, jobs)?;
         ends.push(writer.out.len());
     }
     Ok(ends)
 }
 
-fn write_allocs(
-    writer: &mut Writer<'_>,
-    allocs: &AllocsById,
-    state: &State,
-    jobs: &[(Id, Id)],
-    own_jobs: &Mutex<OwnJobs>,
-) -> Result<(), RowError> {
+fn write_allocs(writer: &mut Writer<'_>, allocs: &AllocsById, jobs: &JobPositions) -> Result<(), RowError> {
     allocs.iter().try_for_each(|entry| {
-        job_of(&entry.alloc, state, jobs, own_jobs).write(writer);
+        jobs.of(&entry.alloc).write(writer);
         writer.write_without(&*entry.alloc, "Job")
     })
-}
-
-fn job_of(alloc: &Allocation, state: &State, jobs: &[(Id, Id)], own_jobs: &Mutex<OwnJobs>) -> JobOf {
-    let Some(job) = &alloc.job else { return JobOf::None };
-    let stored = state.job_version(&alloc.namespace, &alloc.job_id, job.version).filter(|s| Arc::ptr_eq(s, job));
-    if stored.is_some()
-        && let Ok(position) = jobs.binary_search(&(Id::new(&alloc.namespace), Id::new(&alloc.job_id)))
-    {
-        return JobOf::Stored(position, job.version);
-    }
-    let mut own = own_jobs.lock();
-    let OwnJobs { jobs, positions } = &mut *own;
-    JobOf::Own(*positions.entry(Arc::as_ptr(job).addr()).or_insert_with(|| {
-        jobs.push(job.clone());
-        jobs.len() - 1
-    }))
 }
 
 fn write_keys(writer: &mut Writer<'_>, state: &State) {

@@ -5,63 +5,10 @@ use std::sync::{Arc, OnceLock};
 
 use imbl::OrdMap;
 
-use super::Rows;
+use super::alloc_keys::AllocKeys;
+use super::rows::Rows;
 use super::table::Base;
 use crate::id::Id;
-
-/// The IDs of all allocations with the slots of their nodes, by ID and by job.
-#[derive(Debug, Clone, Default)]
-pub struct AllocKeys {
-    /// Job IDs and namespaces, ascending, and where the IDs of each end.
-    jobs: Vec<(Id, Id)>,
-    ends: Vec<usize>,
-    /// IDs and slots, by job and ID.
-    rows: Vec<(Id, u32)>,
-    /// The positions of rows by ID.
-    order: Vec<u32>,
-}
-
-impl AllocKeys {
-    /// Adds the allocations of a job, by ascending ID. Jobs are added in the order of IDs and namespaces.
-    pub fn add_job(&mut self, job: (Id, Id), rows: impl IntoIterator<Item = (Id, u32)>) {
-        self.rows.extend(rows);
-        self.jobs.push(job);
-        self.ends.push(self.rows.len());
-    }
-
-    /// The positions of allocations, as they were added, by ascending ID.
-    pub fn order(&self) -> &[u32] {
-        &self.order
-    }
-
-    /// Orders the allocations by ID: [`AllocKeys::order`]. False if the order is not one of all allocations.
-    pub fn set_order(&mut self, order: Vec<u32>) -> bool {
-        let fits = order.len() == self.rows.len() && order.iter().all(|row| (*row as usize) < self.rows.len());
-        self.order = order;
-        fits
-    }
-
-    /// Finds the order.
-    pub(super) fn sort(&mut self) {
-        self.order = (0..u32::try_from(self.rows.len()).unwrap_or(u32::MAX)).collect();
-        let rows = &self.rows;
-        self.order.sort_unstable_by_key(|row| rows.get(*row as usize).map(|(id, _)| id));
-    }
-
-    fn by_id(&self, position: usize) -> Option<&(Id, u32)> {
-        self.rows.get(*self.order.get(position)? as usize)
-    }
-
-    /// The jobs with the IDs and slots of their allocations.
-    pub fn jobs(&self) -> impl Iterator<Item = (&(Id, Id), &[(Id, u32)])> {
-        self.jobs.iter().enumerate().map(|(i, job)| (job, self.of_job(i)))
-    }
-
-    fn of_job(&self, position: usize) -> &[(Id, u32)] {
-        let start = position.checked_sub(1).and_then(|before| self.ends.get(before)).copied().unwrap_or(0);
-        self.ends.get(position).and_then(|end| self.rows.get(start..*end)).unwrap_or_default()
-    }
-}
 
 /// Keys that are decoded when the first allocation is looked up by ID or job.
 #[derive(Debug)]
@@ -86,7 +33,7 @@ pub(super) struct SlotsOfAllocs(pub(super) Arc<LazyKeys>);
 
 impl Base<Id, u32> for SlotsOfAllocs {
     fn len(&self) -> usize {
-        self.0.keys().rows.len()
+        self.0.keys().len()
     }
 
     fn key(&self, position: usize) -> Option<&Id> {
@@ -116,16 +63,16 @@ impl ByJob {
 
 impl Base<(Id, Id), OrdMap<Id, u32>> for ByJob {
     fn len(&self) -> usize {
-        self.keys.keys().jobs.len()
+        self.keys.keys().job_keys().len()
     }
 
     fn key(&self, position: usize) -> Option<&(Id, Id)> {
-        self.keys.keys().jobs.get(position)
+        self.keys.keys().job_keys().get(position)
     }
 
     fn value(&self, position: usize) -> Option<&OrdMap<Id, u32>> {
         let keys = self.keys.keys();
-        let slots = self.slots.get_or_init(|| keys.jobs.iter().map(|_| OnceLock::new()).collect());
+        let slots = self.slots.get_or_init(|| keys.job_keys().iter().map(|_| OnceLock::new()).collect());
         Some(slots.get(position)?.get_or_init(|| keys.of_job(position).iter().cloned().collect()))
     }
 }

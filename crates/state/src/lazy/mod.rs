@@ -1,60 +1,30 @@
 //! States whose rows are decoded when they are read first.
 //!
-//! - [`Rows`]: where the rows are. [`LazyTables`]: the keys and sums of a state, which make it together with the rows.
-//! - [`keys`]: the keys of allocations ([`AllocKeys`]). [`table`]: tables of rows that are decoded one by one.
+//! - [`rows`]: where the rows are ([`Rows`]). [`LazyTables`]: the keys and sums of a state, which make it together with the
+//!   rows.
+//! - [`alloc_keys`]: the keys of allocations. [`keys`]: those of all rows. [`nodes`]: nodes that were not read yet.
+//! - [`table`]: tables of rows that are decoded one by one.
 
+mod alloc_keys;
 pub(super) mod keys;
+pub(super) mod nodes;
+pub(super) mod rows;
 pub(super) mod table;
 
-use std::fmt::Debug;
+use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};
 
-pub use keys::AllocKeys;
+pub use alloc_keys::AllocKeys;
+pub use rows::{Rows, StoredNode};
 
-use self::keys::{ByJob, Decoded, NodesInOrder, SlotsOfAllocs};
+use self::keys::{ByJob, Decoded, LazyKeys, NodesInOrder, SlotsOfAllocs};
+use self::nodes::LazyNodes;
 use self::table::Table;
 use super::alloc_tables::{Allocs, AllocsById, LazyAllocs};
 use super::id::Id;
 use super::index::NodeIndex;
-use super::node::NodeEntry;
-use super::node_info::NodeInfo;
-use super::priorities::UsageByPriority;
 use super::summary::NodeSummary;
-use super::tables::{JobEntry, State};
-use super::usage::{AllocEntry, NodeUsage};
-use encamp_model::{Deployment, Node};
-
-/// The rows of a state. Each is asked for at most once or twice, from any thread. Who cannot give a row ends the process
-/// with a message, because readers of a state have no use for an error.
-pub trait Rows: Debug + Send + Sync {
-    /// The node in a slot.
-    fn node(&self, slot: u32) -> StoredNode;
-
-    /// The allocations on the node in a slot, by ascending ID; without a slot, those whose nodes are not stored.
-    fn allocs(&self, slot: Option<u32>) -> Vec<(Id, Arc<AllocEntry>)>;
-
-    /// The job at a position in the order of namespaces and IDs.
-    fn job(&self, position: usize) -> Arc<JobEntry>;
-
-    /// The deployment at a position in the order of IDs.
-    fn deployment(&self, position: usize) -> Arc<Deployment>;
-
-    /// The keys of all allocations.
-    fn alloc_keys(&self) -> AllocKeys;
-}
-
-/// A node as it is stored: the record, and sums over its allocations.
-#[derive(Debug, Clone)]
-pub struct StoredNode {
-    /// The record.
-    pub node: Arc<Node>,
-    /// What its live allocations use.
-    pub usage: NodeUsage,
-    /// The same by priority.
-    pub by_priority: UsageByPriority,
-    /// The IDs of all allocations on it, ascending.
-    pub allocs: Vec<Id>,
-}
+use super::tables::State;
 
 /// The keys and sums of a state.
 #[derive(Debug)]
@@ -77,25 +47,6 @@ pub struct LazyTables {
     pub index: u64,
 }
 
-/// The nodes of a state that were not changed yet.
-#[derive(Debug)]
-pub(super) struct LazyNodes {
-    rows: Arc<dyn Rows>,
-    entries: Box<[OnceLock<Arc<NodeEntry>>]>,
-}
-
-impl LazyNodes {
-    /// The node in a slot.
-    pub(super) fn entry(&self, slot: u32) -> Option<&Arc<NodeEntry>> {
-        Some(self.entries.get(slot as usize)?.get_or_init(|| {
-            let StoredNode { node, usage, by_priority, allocs } = self.rows.node(slot);
-            let info = Arc::new(NodeInfo::new(&node));
-            let allocs = AllocsById::lazy(LazyAllocs::new(self.rows.clone(), Some(slot), allocs));
-            Arc::new(NodeEntry { slot, node, info, allocs, usage, by_priority })
-        }))
-    }
-}
-
 fn ascends<T: Ord>(keys: &[T]) -> bool {
     keys.windows(2).all(|pair| matches!(pair, [a, b] if a < b))
 }
@@ -111,8 +62,7 @@ impl State {
         if !slots_fit || !sorted || self.slot_count() > 0 || self.jobs.len() > 0 {
             return None;
         }
-        let entries = (0..count).map(|_| OnceLock::new()).collect();
-        self.lazy_nodes = Some(Arc::new(LazyNodes { rows: rows.clone(), entries }));
+        self.lazy_nodes = Some(Arc::new(LazyNodes::new(rows.clone(), count)));
         self.nodes = (0..count).map(|_| None).collect();
         self.summaries = summaries.into_iter().collect();
         self.slots.base = Some(NodesInOrder::new(nodes));
@@ -123,8 +73,8 @@ impl State {
         self.deployments_by_job = by_job.into_iter().collect();
         let deployments = deployments.into_iter().map(|(id, ..)| id).collect();
         self.deployments = Table::of(Arc::new(Decoded::new(deployments, rows.clone(), |rows, i| rows.deployment(i))));
-        let keys = Arc::new(keys::LazyKeys::new(rows.clone()));
-        let ids = orphaned.iter().map(|(_, id)| id.clone()).collect::<std::collections::BTreeSet<_>>();
+        let keys = Arc::new(LazyKeys::new(rows.clone()));
+        let ids = orphaned.iter().map(|(_, id)| id.clone()).collect::<BTreeSet<_>>();
         self.allocs = Allocs {
             slots: Table::of(Arc::new(SlotsOfAllocs(keys.clone()))),
             by_job: Table::of(Arc::new(ByJob::new(keys))),

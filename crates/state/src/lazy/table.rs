@@ -63,9 +63,13 @@ impl<K: Ord + Clone, V: Clone> Layers<K, V> {
         self.base.key(self.position(key)) == Some(key)
     }
 
+    fn contains(&self, key: &K) -> bool {
+        self.changed.get(key).map_or_else(|| self.is_based(key), Option::is_some)
+    }
+
     fn based(&self, key: &K) -> Option<&V> {
         let position = self.position(key);
-        self.base.value(position).filter(|_| self.base.key(position) == Some(key))
+        if self.base.key(position) == Some(key) { self.base.value(position) } else { None }
     }
 
     fn get(&self, key: &K) -> Option<&V> {
@@ -145,6 +149,14 @@ impl<K: Ord + Clone, V: Clone> Table<K, V> {
         match self {
             Table::Tree(rows) => rows.get(key),
             Table::Lazy(layers) => layers.get(key),
+        }
+    }
+
+    /// Whether there is a row. It is not decoded for that.
+    pub(crate) fn contains(&self, key: &K) -> bool {
+        match self {
+            Table::Tree(rows) => rows.contains_key(key),
+            Table::Lazy(layers) => layers.contains(key),
         }
     }
 
@@ -300,6 +312,7 @@ mod tests {
                     _ => assert_eq!(table.get(&key), tree.get(&key)),
                 }
                 assert_eq!(table.len(), tree.len(), "seed {seed}");
+                assert_eq!(table.contains(&key), tree.contains_key(&key), "seed {seed}");
                 assert!(table.from(key).eq(tree.range(key..)), "seed {seed}");
                 assert!(earlier.from(0).eq(before.range(0..)), "a clone keeps its rows, seed {seed}");
             }
