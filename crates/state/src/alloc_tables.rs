@@ -101,7 +101,7 @@ impl AllocsById {
 
 impl FromIterator<(Id, Arc<AllocEntry>)> for AllocsById {
     fn from_iter<I: IntoIterator<Item = (Id, Arc<AllocEntry>)>>(entries: I) -> AllocsById {
-        AllocsById { decoded: entries.into_iter().collect(), lazy: None }
+        AllocsById(Table::Tree(entries.into_iter().collect()))
     }
 }
 

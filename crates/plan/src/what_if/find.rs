@@ -75,7 +75,7 @@ pub fn matching<'a>(state: &'a State, text: &str) -> Vec<&'a Arc<Node>> {
     if let Some(e) = state.node(text) {
         return vec![&e.node];
     }
-    let all = || state.nodes().map(|e| &e.node);
+    let all = || state.nodes().map(|e| &*e.node);
     let named: Vec<&Arc<Node>> = all().filter(|n| n.name == text).collect();
     if !named.is_empty() || text.chars().count() < 2 {
         return named;
