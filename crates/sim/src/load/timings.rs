@@ -20,6 +20,7 @@ const NAMES: &[&str] = &[
     "nomad_raft_commitTime",
     "nomad_raft_log_append",
     "nomad_raft_snapshot_persist",
+    "nomad_raft_fsm_restore",
 ];
 
 /// The samples of one metric.
