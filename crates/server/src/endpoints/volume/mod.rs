@@ -154,7 +154,7 @@ fn place(state: &State, volume: &HostVolume) -> Result<Arc<Node>, Error> {
         } else if !node.attributes.contains_key(&plugin) || !checks.iter().all(|c| c.matches(node)) {
             infeasible += 1;
         } else {
-            return Ok(node.clone());
+            return Ok(Arc::clone(node));
         }
     }
     Err(Error::internal(format!(

@@ -54,7 +54,7 @@ impl Machine for Drainer {
         let draining: BTreeMap<&str, (&Node, &DrainStrategy)> = store
             .state()
             .nodes()
-            .filter_map(|n| Some((n.node.id.as_str(), (&*n.node, n.node.drain_strategy.as_ref()?))))
+            .filter_map(|n| Some((n.node.id.as_str(), (&**n.node, n.node.drain_strategy.as_ref()?))))
             .collect();
         let deadlines = draining.iter().filter_map(|(id, (_, s))| Some((*id, deadlines::deadline(s)?)));
         let (over, deadline) = deadlines::due(deadlines, now);
