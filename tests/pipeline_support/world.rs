@@ -199,9 +199,11 @@ impl World {
         }
         let duplicates = self.blocked.take_duplicates();
         self.tally.add("duplicates", duplicates.len());
-        let batches = [reapers::cancelled(&redundant, self.now), reapers::duplicates(&duplicates, self.now)];
-        for evals in batches.into_iter().filter(|b| !b.is_empty()) {
-            self.commit(Operation::EvalUpdate { evals });
+        if !redundant.is_empty() {
+            self.commit(reapers::cancelled(&redundant, self.now));
+        }
+        if !duplicates.is_empty() {
+            self.commit(Operation::EvalUpdate { evals: reapers::duplicates(&duplicates, self.now) });
         }
     }
 

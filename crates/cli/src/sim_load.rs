@@ -17,8 +17,8 @@ use encamp_sim::load::stage::Options;
 
 /// The time within which a signal may arrive after it ended a server.
 const SIGNAL_DELAY: Duration = Duration::from_millis(200);
-/// The maximum number of nodes: each needs a connection, for which servers need three open files.
-const MOST_NODES: i64 = 20_000;
+/// The maximum number of nodes.
+const MOST_NODES: i64 = 100_000;
 
 /// The common flags of the commands that load real servers.
 #[derive(Debug, clap::Args)]
@@ -41,6 +41,9 @@ pub struct SimFlags {
     /// Directory for the data of the servers, which must not exist. Default: a new temporary directory
     #[arg(long, value_name = "path", add = CompleteWith::DIRECTORIES)]
     pub data_dir: Option<String>,
+    /// Make small writes meanwhile, and measure how long the longest takes in each step
+    #[arg(long)]
+    pub writes: bool,
     /// Print the result as one line of JSON
     #[arg(long)]
     pub json: bool,
@@ -59,6 +62,7 @@ impl SimFlags {
             // Any number is valid.
             seed: self.seed as u64,
             folder,
+            writes: self.writes,
         })
     }
 
@@ -223,11 +227,14 @@ fn summary(o: &Outcome) -> String {
             format!("Restart from Log|{:.2} s", r.from_log_seconds),
         ]);
     }
-    let mut steps = vec!["Step|Pending|Processed|Canceled|Log Entries|Operations|Seconds|Server CPU".to_string()];
+    let measured = o.steps.iter().any(|s| s.writes > 0);
+    let writes = if measured { "|Writes|Longest Write" } else { "" };
+    let mut steps = vec![format!("Step|Pending|Processed|Canceled|Log Entries|Operations|Seconds|Server CPU{writes}")];
     steps.extend(o.steps.iter().map(|s| {
         let evaluations = format!("{}|{}|{}", s.evaluations_pending, s.evaluations_processed, s.evaluations_canceled);
+        let writes = if measured { format!("|{}|{:.0} ms", s.writes, s.longest_write_ms) } else { String::new() };
         format!(
-            "{}|{evaluations}|{}|{}|{:.2}|{:.1} s",
+            "{}|{evaluations}|{}|{}|{:.2}|{:.1} s{writes}",
             s.name, s.log_entries, s.operations, s.seconds, s.server_cpu_seconds
         )
     }));

@@ -8,9 +8,11 @@
 
 mod acl;
 pub mod codec;
+mod eval_ids;
 mod refusal;
 
 pub use acl::AclChange;
+pub use eval_ids::EvalIds;
 pub use refusal::Refusal;
 
 use std::collections::BTreeMap;
@@ -115,6 +117,14 @@ pub enum Operation {
     EvalUpdate {
         /// Whole records.
         evals: Vec<Evaluation>,
+    },
+    /// Evaluations are cancelled because newer ones of their jobs were processed. Those that have ended or are gone are
+    /// passed over.
+    EvalCancel {
+        /// Their IDs.
+        evals: EvalIds,
+        /// Now.
+        now: i64,
     },
     /// Evaluations and allocations are removed.
     EvalDelete {
@@ -557,7 +567,7 @@ impl Operation {
             Operation::JobBatchDeregister { .. } => "batch_deregister_job",
             Operation::JobStability { .. } => "apply_job_stability",
             Operation::JobVersionTag { .. } => "apply_job_version_tag",
-            Operation::EvalUpdate { .. } => "update_eval",
+            Operation::EvalUpdate { .. } | Operation::EvalCancel { .. } => "update_eval",
             Operation::EvalDelete { .. } => "delete_eval",
             Operation::AllocClientUpdate { .. } => "alloc_client_update",
             Operation::AllocTransition { .. } => "alloc_update_desired_transition",
@@ -605,7 +615,7 @@ impl Operation {
             Operation::JobRegister(_) => "JobRegistered",
             Operation::JobDeregister(_) => "JobDeregistered",
             Operation::JobBatchDeregister { .. } => "JobBatchDeregistered",
-            Operation::EvalUpdate { .. } => EVALUATION_UPDATED,
+            Operation::EvalUpdate { .. } | Operation::EvalCancel { .. } => EVALUATION_UPDATED,
             Operation::AllocClientUpdate { .. } => "AllocationUpdated",
             Operation::AllocTransition { .. } => "AllocationUpdateDesiredStatus",
             Operation::PlanResults(_) => "PlanResult",

@@ -16,6 +16,9 @@ use tokio::net::TcpStream;
 use super::tls;
 use encamp_http::serve::listener::{Connection, Failure, Protocol, Stopped};
 
+/// Bytes of header values that both ends of a connection remember. A node calls a few times in minutes: remembered
+/// values would be most of what a connection takes.
+pub(crate) const HEADER_TABLE: u32 = 0;
 /// Calls that one connection may have open. Blocking ones are open for minutes.
 const STREAMS: u32 = 4096;
 /// Longest head of a request, in bytes.
@@ -94,6 +97,7 @@ async fn serve(connection: Connection, handler: Arc<dyn Handler>, mut stopped: S
     builder.timer(TokioTimer::new()).max_concurrent_streams(STREAMS);
     builder.keep_alive_interval(PING.0).keep_alive_timeout(PING.1);
     builder.max_header_list_size(LONGEST_HEAD);
+    builder.header_table_size(HEADER_TABLE);
     builder.initial_stream_window_size(WINDOWS.0).initial_connection_window_size(WINDOWS.1);
     let mut serving = std::pin::pin!(builder.serve_connection(TokioIo::new(stream), answer));
     tokio::select! {

@@ -17,6 +17,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use parking_lot::Mutex;
 
 use super::calls::CallNode;
+use super::listener::HEADER_TABLE;
 use super::passing;
 use super::wire::{self, CallError};
 use encamp_http::agent::local_client::LocalClient;
@@ -100,6 +101,7 @@ impl NodeLinks {
             .initial_stream_window_size(WINDOWS.0)
             .initial_connection_window_size(WINDOWS.1)
             .max_concurrent_reset_streams(1024)
+            .header_table_size(HEADER_TABLE)
             .handshake(TokioIo::new(io));
         let Ok((sender, connection)) = handshake.await else { return };
         let entry = Entry::new(self, node_id, sender);

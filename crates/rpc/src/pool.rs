@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::future::Future;
+use std::net::IpAddr;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -11,10 +12,11 @@ use hyper::client::conn::http2;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream};
 use tokio_rustls::TlsConnector;
 
 use super::call::Call;
+use super::listener::HEADER_TABLE;
 use super::prover::Prover;
 use super::tls::{CallTls, CallTlsSettings};
 use super::wire::{self, CallError};
@@ -30,13 +32,20 @@ pub struct PoolSettings {
     pub tls: CallTls,
     /// Longest wait for a connection (`rpc.dial_timeout`).
     pub dial_timeout: Duration,
+    /// The address that connections come from; `None`: the one that the system chooses.
+    pub source: Option<IpAddr>,
     /// The credentials of this agent's server, once known.
     pub prover: Arc<OnceLock<Prover>>,
 }
 
 impl Default for PoolSettings {
     fn default() -> Self {
-        PoolSettings { tls: CallTls::default(), dial_timeout: Duration::from_secs(10), prover: Arc::default() }
+        PoolSettings {
+            tls: CallTls::default(),
+            dial_timeout: Duration::from_secs(10),
+            source: None,
+            prover: Arc::default(),
+        }
     }
 }
 
@@ -73,6 +82,11 @@ impl Pool {
     /// Connections of their own with the same settings, for calls that must not wait behind others.
     pub fn another(&self) -> Pool {
         Pool::new(self.0.settings.clone())
+    }
+
+    /// As [`Pool::another`], with connections that come from another address.
+    pub fn another_from(&self, source: IpAddr) -> Pool {
+        Pool::new(PoolSettings { source: Some(source), ..self.0.settings.clone() })
     }
 
     /// From now on calls to servers prove that they come from this one.
@@ -202,16 +216,21 @@ impl Pool {
         if let Some(open) = slot.as_ref().filter(|s| !s.sender.is_closed() && Arc::ptr_eq(&s.tls, &tls)) {
             return Ok(open.sender.clone());
         }
-        let dialled = tokio::time::timeout(self.0.settings.dial_timeout, dial(address, &tls)).await;
+        let dialled = dial(address, self.0.settings.source, &tls);
+        let dialled = tokio::time::timeout(self.0.settings.dial_timeout, dialled).await;
         let sender = dialled.map_err(|_| CallError::Unreachable(format!("dial tcp {address}: i/o timeout")))??;
         *slot = Some(Dialled { sender: sender.clone(), tls });
         Ok(sender)
     }
 }
 
-async fn dial(address: &str, tls: &CallTlsSettings) -> Result<Sender, CallError> {
+async fn dial(address: &str, source: Option<IpAddr>, tls: &CallTlsSettings) -> Result<Sender, CallError> {
     let failed = |e: &dyn std::fmt::Display| CallError::Unreachable(format!("dial tcp {address}: {e}"));
-    let stream = TcpStream::connect(address).await.map_err(|e| failed(&reason(&e)))?;
+    let stream = match source {
+        None => TcpStream::connect(address).await,
+        Some(source) => connect_from(source, address).await,
+    };
+    let stream = stream.map_err(|e| failed(&reason(&e)))?;
     let _ = stream.set_nodelay(true);
     match &tls.outgoing {
         None => handshake(stream).await.map_err(|e| failed(&e)),
@@ -221,6 +240,19 @@ async fn dial(address: &str, tls: &CallTlsSettings) -> Result<Sender, CallError>
             handshake(stream).await.map_err(|e| failed(&e))
         }
     }
+}
+
+async fn connect_from(source: IpAddr, address: &str) -> std::io::Result<TcpStream> {
+    let mut failure = std::io::ErrorKind::AddrNotAvailable.into();
+    for to in tokio::net::lookup_host(address).await?.filter(|to| to.is_ipv4() == source.is_ipv4()) {
+        let socket = if to.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+        socket.bind((source, 0).into())?;
+        match socket.connect(to).await {
+            Ok(stream) => return Ok(stream),
+            Err(e) => failure = e,
+        }
+    }
+    Err(failure)
 }
 
 async fn within<T>(
@@ -252,6 +284,7 @@ where
         .keep_alive_interval(PING.0)
         .keep_alive_timeout(PING.1)
         .max_concurrent_reset_streams(1024)
+        .header_table_size(HEADER_TABLE)
         .handshake(TokioIo::new(stream))
         .await?;
     // Ends when the last sender is dropped and its calls have ended, or when the connection breaks.

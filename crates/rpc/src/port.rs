@@ -153,7 +153,8 @@ impl Service {
         macro_rules! route {
             ($($call:ident($($rule:tt)*);)*) => {
                 match method {
-                    $(<$call>::METHOD => self.one::<$call>(rule, admitted, body).await,)*
+                    // Each in memory of its own: otherwise every open call would take as much as the largest one.
+                    $(<$call>::METHOD => Box::pin(self.one::<$call>(rule, admitted, body)).await,)*
                     _ => wire::refusal(Error::not_found(format!("rpc: can't find method {method}"))),
                 }
             };
@@ -188,7 +189,7 @@ impl Service {
         // A call that was forwarded once is not forwarded again: leadership moved, and the first server asks the next
         // one.
         if !C::ANYWHERE && !forwarded && !self.leads() {
-            match self.with_leader(C::METHOD, &head, &bytes, C::REPEATABLE).await {
+            match Box::pin(self.with_leader(C::METHOD, &head, &bytes, C::REPEATABLE)).await {
                 Ok(Some(response)) => return response,
                 Ok(None) => {}
                 Err(CallError::Refused(e)) => return wire::refusal(e),

@@ -48,17 +48,43 @@ pub(crate) async fn list(request: Request) -> Outcome {
     Ok(Response::json(&page.rows)?.meta(&meta).next_token(page.next.as_deref()))
 }
 
+/// A filter for many evaluations.
+struct Search<'f> {
+    filter: Option<&'f Filter>,
+    /// The answers for the statuses so far, of a filter that reads nothing else: it is evaluated once for each status,
+    /// not for each of a million evaluations.
+    by_status: Option<Vec<(EvalStatus, bool)>>,
+}
+
+impl<'f> Search<'f> {
+    fn new(filter: Option<&'f Filter>) -> Search<'f> {
+        Search { filter, by_status: filter.filter(|f| f.reads_only("Status")).map(|_| Vec::new()) }
+    }
+
+    /// Whether the filter finds an evaluation; the error is the bare text.
+    fn finds(&mut self, eval: &Arc<Evaluation>) -> Result<bool, Error> {
+        let Some(filter) = self.filter else { return Ok(true) };
+        let known = self.by_status.iter().flatten().find(|(status, _)| *status == eval.status);
+        if let Some((_, fits)) = known {
+            return Ok(*fits);
+        }
+        let fits = matches(filter, eval).map_err(|e| Error::internal(e.to_string()))?;
+        if let Some(known) = self.by_status.as_mut().filter(|known| known.len() < EvalStatus::ALL.len()) {
+            known.push((eval.status.clone(), fits));
+        }
+        Ok(fits)
+    }
+}
+
 /// The evaluations a filter finds, in the order of their creation; the error is the bare text.
 fn matching(
     store: &StateStore,
     shown: &dyn Fn(&str) -> bool,
-    prefix: &str,
     filter: Option<&Filter>,
 ) -> Result<Vec<Arc<Evaluation>>, Error> {
-    let mut out = Vec::new();
+    let (mut out, mut search) = (Vec::new(), Search::new(filter));
     for e in store.evals_by_create().filter(|e| shown(&e.namespace)) {
-        let fits = filter.map_or(Ok(true), |f| matches(f, e)).map_err(|e| Error::internal(e.to_string()))?;
-        if fits && e.id.starts_with(prefix) {
+        if search.finds(e)? {
             out.push(e.clone());
         }
     }
@@ -76,12 +102,15 @@ pub(crate) async fn count(request: Request) -> Outcome {
     let filter = filter(&options.filter)?;
     let keys = vec![WatchKey::Table(Table::Evals)];
     let read = |store: &StateStore| {
-        let found = matching(store, &|n| seen.in_namespace(n), &options.prefix, filter.as_ref())?;
-        Ok((store.index_of(Table::Evals), found.len()))
+        let (mut count, mut search) = (0_u64, Search::new(filter.as_ref()));
+        for e in store.evals_from("").filter(|e| seen.in_namespace(&e.namespace)) {
+            count += u64::from(search.finds(e)? && e.id.starts_with(&options.prefix));
+        }
+        Ok((store.index_of(Table::Evals), count))
     };
     let (count, meta) = request.blocking(&options, keys, read).await?;
     let answer = EvalCountResponse {
-        count: u64::try_from(count).unwrap_or(u64::MAX),
+        count,
         index: meta.index,
         last_contact: nanos(&meta),
         known_leader: meta.known_leader,
@@ -99,7 +128,7 @@ pub(crate) async fn delete(mut request: Request) -> Outcome {
     } else {
         let filter = filter(&body.filter)?;
         let options = ReadOptions { namespace: request.namespace(), ..Default::default() };
-        let found = matching(&server.snapshot(), &|n| options.in_namespace(n), "", filter.as_ref())?;
+        let found = matching(&server.snapshot(), &|n| options.in_namespace(n), filter.as_ref())?;
         endpoint::delete_found(server, &found).await?
     };
     Ok(Response::json(&done)?.index(done.index))
@@ -137,4 +166,36 @@ pub(crate) async fn allocations(request: Request, id: String) -> Outcome {
         request.authorize_in(&n)?;
     }
     Ok(Response::json(&stubs)?.meta(&meta))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_search_by_status_finds_what_the_filter_finds() {
+        let statuses = EvalStatus::ALL.iter().cloned().chain(["odd".into(), EvalStatus::Unset]);
+        let evals: Vec<Arc<Evaluation>> = statuses
+            .flat_map(|status| ["a", "b"].map(|job| (status.clone(), job)))
+            .map(|(status, job)| Arc::new(Evaluation { status, job_id: job.into(), ..Evaluation::default() }))
+            .collect();
+        for text in [
+            r#"Status == "pending""#,
+            r#"Status != "pending""#,
+            r#"Status == "odd" or Status matches "^c""#,
+            r#"Status == "complete" and JobID == "a""#,
+            r#"JobID == "b""#,
+        ] {
+            let filter = Filter::parse(text).expect("a filter");
+            let mut search = Search::new(Some(&filter));
+            // The second time, what is known is used.
+            for eval in evals.iter().chain(&evals) {
+                let found = search.finds(eval).expect("evaluated");
+                assert_eq!(found, matches(&filter, eval).expect("evaluated"), "{text}: {eval:?}");
+            }
+        }
+        assert!(Search::new(None).finds(&evals[0]).expect("no filter"));
+        let unknown = Filter::parse(r#"Nothing == "x""#).expect("a filter");
+        assert!(Search::new(Some(&unknown)).finds(&evals[0]).is_err());
+    }
 }

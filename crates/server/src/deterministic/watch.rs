@@ -115,6 +115,9 @@ impl Watch {
                 sim.tell(format_args!("applied {index} evaluation {} of {}: {why}", e.id, e.job_id));
             }
         }
+        if let Operation::EvalCancel { evals, .. } = op {
+            evals.for_each(|id| sim.tell(format_args!("applied {index} evaluation {id}: canceled")));
+        }
         if matches!(op, Operation::PlanResults(_) | Operation::NodeChange(_))
             && let Err(found) = given_once(store.state(), |_| true)
         {

@@ -79,7 +79,7 @@ pub fn ended(applied: &Applied) -> impl Iterator<Item = &Evaluation> {
 pub fn take_over(applied: &Applied, released: Released, now: i64, broker: &mut Broker) {
     // Without a ready one, the newest that waits takes its place, and the others are cancelled: none of these may be one
     // that has ended.
-    let rest: Vec<&Evaluation> = ended(applied).filter(|e| !broker.drop_pending(&e.id)).collect();
+    let (_, rest) = broker.drop_pending(ended(applied));
     for e in rest {
         broker.drop_ready(&e.id);
     }
@@ -89,13 +89,31 @@ pub fn take_over(applied: &Applied, released: Released, now: i64, broker: &mut B
     broker.enqueue_all(released, now);
 }
 
-/// Fills a broker that was just enabled from the store. Blocked evaluations are evaluated again: an unblocked one that
-/// no worker has finished is still blocked in the store, and what became available before is recorded nowhere.
+/// Fills a broker that was just enabled from the store.
 pub fn refill(store: &StateStore, now: i64, broker: &mut Broker) {
-    for eval in store.evals_by_create() {
-        if matches!(eval.status, EvalStatus::Pending | EvalStatus::Blocked) {
-            broker.restore(eval.clone(), now);
-        }
+    restore(store, to_refill(store), now, broker);
+}
+
+/// The evaluations that a broker that was just enabled gets from the store, in order. Blocked evaluations are evaluated
+/// again: an unblocked one that no worker has finished is still blocked in the store, and what became available before
+/// is recorded nowhere.
+pub(crate) fn to_refill(store: &StateStore) -> impl Iterator<Item = &Arc<Evaluation>> {
+    store.evals_by_create().filter(|e| waits(e))
+}
+
+fn waits(eval: &Evaluation) -> bool {
+    matches!(eval.status, EvalStatus::Pending | EvalStatus::Blocked)
+}
+
+/// Adds a part of these evaluations to the broker, as they are in the newest state: some may have ended meanwhile.
+pub(crate) fn restore<'e>(
+    newest: &StateStore,
+    part: impl Iterator<Item = &'e Arc<Evaluation>>,
+    now: i64,
+    broker: &mut Broker,
+) {
+    for eval in part.filter_map(|e| newest.eval(&e.id)).filter(|e| waits(e)) {
+        broker.restore(eval.clone(), now);
     }
 }
 

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use crate::evals::broker::DELIVERY_LIMIT;
+use crate::evals::eval_times::modify_time;
 use encamp_model::{EvalStatus, EvalTrigger, Evaluation, JobType, SECOND};
+use encamp_ops::Operation;
 
 /// The minimum delay of the follow-up of a failed evaluation, in nanoseconds.
 pub(crate) const FOLLOW_UP_DELAY: i64 = 60 * SECOND;
@@ -11,11 +13,6 @@ pub(crate) const FOLLOW_UP_DELAY: i64 = 60 * SECOND;
 pub(crate) const FOLLOW_UP_SPREAD: u64 = 300 * SECOND.unsigned_abs();
 /// The maximum interval of the reaper of cancelable evaluations, in nanoseconds.
 pub(crate) const REAP_INTERVAL: i64 = 5 * SECOND;
-
-/// The ModifyTime of an evaluation that is changed now: always after its creation (`docs/spec/server.md §3.1`).
-pub fn modify_time(eval: &Evaluation, now: i64) -> i64 {
-    if now <= eval.create_time { eval.create_time.saturating_add(1) } else { now }
-}
 
 fn ended(eval: &Evaluation, status: EvalStatus, description: String, now: i64) -> Evaluation {
     Evaluation { status, status_description: description, modify_time: modify_time(eval, now), ..eval.clone() }
@@ -57,13 +54,11 @@ pub fn failed(
     vec![old, next]
 }
 
-/// The records to write, in one entry, for evaluations that were superseded by newer ones of their jobs
+/// The operation that cancels evaluations that were superseded by newer ones of their jobs
 /// ([`crate::evals::broker::Broker::take_cancelable`]).
-pub fn cancelled(evals: &[Arc<Evaluation>], now: i64) -> Vec<Evaluation> {
+pub fn cancelled(evals: &[Arc<Evaluation>], now: i64) -> Operation {
     let stored = evals.iter().filter(|e| e.r#type != JobType::Core);
-    stored
-        .map(|e| ended(e, EvalStatus::Canceled, "canceled after more recent eval was processed".into(), now))
-        .collect()
+    Operation::EvalCancel { evals: stored.map(|e| e.id.as_str()).collect(), now }
 }
 
 /// The records to write, in one entry, for duplicate blocked evaluations of a job
@@ -127,13 +122,11 @@ mod tests {
     }
 
     #[test]
-    fn cancelled_evaluations_have_a_description() {
+    fn cancelled_evaluations_are_named_and_duplicates_have_a_description() {
         let core = Evaluation { r#type: JobType::Core, ..eval() };
         let written = cancelled(&[Arc::new(eval()), Arc::new(core)], 50);
-        let text = "canceled after more recent eval was processed";
-        let want =
-            Evaluation { status: EvalStatus::Canceled, status_description: text.into(), modify_time: 101, ..eval() };
-        assert_eq!(written, [want], "the clock may be behind the one that created it");
+        let Operation::EvalCancel { evals, now: 50 } = written else { panic!("{written:?}") };
+        assert_eq!(evals, ["old"].into_iter().collect(), "core evaluations are never stored");
 
         let written = duplicates(&[Arc::new(eval())], 200);
         assert_eq!(written[0].status, EvalStatus::Canceled);

@@ -5,8 +5,12 @@ use std::sync::Arc;
 
 use super::txn::Txn;
 use super::{status, summary};
+use crate::evals::eval_times::modify_time;
 use encamp_model::*;
-use encamp_ops::Refusal;
+use encamp_ops::{EvalIds, Refusal};
+
+/// The description of evaluations that were superseded by newer ones of their jobs.
+const SUPERSEDED: &str = "canceled after more recent eval was processed";
 
 /// Writes evaluations and updates the statuses of their jobs.
 pub(crate) fn update(txn: &mut Txn, evals: &[Evaluation]) -> Result<(), Refusal> {
@@ -18,19 +22,47 @@ pub(crate) fn update(txn: &mut Txn, evals: &[Evaluation]) -> Result<(), Refusal>
     Ok(())
 }
 
+/// Cancels evaluations that were superseded by newer ones of their jobs, and updates the statuses of the jobs.
+pub(crate) fn cancel(txn: &mut Txn, ids: &EvalIds, now: i64) -> Result<(), Refusal> {
+    let mut jobs = BTreeSet::new();
+    // Those of a job mostly follow each other.
+    let mut last: Option<JobKey> = None;
+    ids.for_each(|id| {
+        let Some(stored) = txn.store.eval(id).filter(|e| !e.terminal()) else { return };
+        let mut eval = Evaluation::clone(stored);
+        eval.status = EvalStatus::Canceled;
+        eval.status_description = SUPERSEDED.into();
+        eval.modify_time = modify_time(&eval, now);
+        if last.as_ref().is_none_or(|job| job.namespace != eval.namespace || job.id != eval.job_id) {
+            jobs.extend(last.replace(eval.job_key()));
+        }
+        put(txn, eval);
+    });
+    jobs.extend(last);
+    for job in jobs {
+        status::refresh(txn, &job.namespace, &job.id, None, false);
+    }
+    Ok(())
+}
+
 /// Writes evaluations.
 pub(crate) fn write(txn: &mut Txn, evals: &[Evaluation]) {
     for eval in evals {
         let stored = txn.store.eval(&eval.id).map(|e| e.create_index);
         let mut eval = eval.clone();
         eval.create_index = stored.unwrap_or(txn.index);
-        eval.modify_index = txn.index;
-        summary::queued(txn, &eval);
-        if eval.status == EvalStatus::Complete && eval.failed_tg_allocs.is_empty() {
-            cancel_blocked(txn, &eval);
-        }
-        txn.put_eval(Arc::new(eval));
+        put(txn, eval);
     }
+}
+
+/// Writes an evaluation with the index of the transaction.
+fn put(txn: &mut Txn, mut eval: Evaluation) {
+    eval.modify_index = txn.index;
+    summary::queued(txn, &eval);
+    if eval.status == EvalStatus::Complete && eval.failed_tg_allocs.is_empty() {
+        cancel_blocked(txn, &eval);
+    }
+    txn.put_eval(Arc::new(eval));
 }
 
 /// Cancels the blocked evaluations of a job after a successful one.

@@ -130,6 +130,7 @@ fn run(txn: &mut Txn, op: &Operation, limits: Limits) -> Result<Reply, Refusal> 
         Operation::JobStability { job, version, stable } => job::stability(txn, job, *version, *stable).map(done),
         Operation::JobVersionTag { job, name, tag } => job::tag(txn, job, name, tag.as_ref()).map(done),
         Operation::EvalUpdate { evals } => eval::update(txn, evals).map(done),
+        Operation::EvalCancel { evals, now } => eval::cancel(txn, evals, *now).map(done),
         Operation::EvalDelete { evals, allocs } => eval::delete(txn, evals, allocs).map(done),
         Operation::AllocClientUpdate { allocs, evals, now } => alloc::client_update(txn, allocs, evals, *now).map(done),
         Operation::AllocTransition { transitions, evals } => alloc::transition(txn, transitions, evals).map(done),

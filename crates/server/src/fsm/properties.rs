@@ -201,7 +201,7 @@ fn variable(r: &mut Random, s: &StateStore, n: u64) -> VariableWrite {
 fn operation(r: &mut Random, s: &StateStore, n: u64) -> Option<Operation> {
     let id = *r.pick(&JOBS).unwrap();
     let key = JobKey::new("default", id);
-    Some(match r.below(27) {
+    Some(match r.below(28) {
         0 | 1 => {
             let submission = (r.below(2) == 0).then(|| JobSubmission { source: n.to_string(), ..Default::default() });
             let eval = (r.below(2) == 0).then(|| Evaluation { job_id: id.into(), ..eval(r, format!("e{n}")) });
@@ -270,6 +270,11 @@ fn operation(r: &mut Random, s: &StateStore, n: u64) -> Option<Operation> {
         16 => Operation::RootKeyDelete { id: format!("k{}", r.below(4)), force: r.below(2) == 0 },
         17..=19 => Operation::Variable(Box::new(variable(r, s, n))),
         20..=25 => Operation::Acl(Box::new(acl(r, n))),
+        26 => {
+            let unknown = std::iter::once("unknown".to_string());
+            let evals = existing(r, eval_ids(s)).into_iter().chain(unknown).collect();
+            Operation::EvalCancel { evals, now: n as i64 }
+        }
         _ => Operation::ScalingEvent {
             job: key,
             group: "g".into(),

@@ -203,6 +203,39 @@ fn a_service_job_lives_and_ends() {
 }
 
 #[test]
+fn superseded_evaluations_are_cancelled_by_their_ids() {
+    let mut s = new_store();
+    register(&mut s, 10, job("web", JobType::Service), Some(pending("e1", "web")));
+    register(&mut s, 10, job("db", JobType::Service), Some(Evaluation { create_time: 90, ..pending("e2", "db") }));
+    let blocked = Evaluation { status: EvalStatus::Blocked, node_id: "n".into(), ..pending("e3", "web") };
+    let done = Evaluation { status: EvalStatus::Complete, ..pending("e4", "db") };
+    ok(&mut s, 11, Operation::EvalUpdate { evals: vec![blocked.clone(), done] });
+    let ids = ["e1", "unknown", "e2", "e4", "e3"];
+    let cancel = Operation::EvalCancel { evals: ids.iter().collect(), now: 50 };
+    let applied = ok(&mut s, 12, cancel);
+    let changed: Vec<&str> = applied
+        .changes
+        .iter()
+        .filter_map(|c| if let Change::Eval(e) = c { Some(e.id.as_str()) } else { None })
+        .collect();
+    assert_eq!(changed, ["e1", "e2", "e3"], "what has ended or is gone stays");
+    assert!(s.eval("unknown").is_none());
+    let want = Evaluation {
+        status: EvalStatus::Canceled,
+        status_description: "canceled after more recent eval was processed".into(),
+        create_index: 11,
+        modify_index: 12,
+        modify_time: 50,
+        ..blocked
+    };
+    assert_eq!(**s.eval("e3").unwrap(), want);
+    let [e2, e4] = ["e2", "e4"].map(|id| s.eval(id).unwrap());
+    assert_eq!((e2.create_index, e2.modify_time), (10, 91), "the clock may be behind the one that created it");
+    assert_eq!((&e4.status, e4.modify_index), (&EvalStatus::Complete, 11));
+    assert_eq!([status(&s, "web"), status(&s, "db")], [JobStatus::Dead, JobStatus::Dead]);
+}
+
+#[test]
 fn a_purge_cancels_evaluations_and_frees_capacity() {
     let mut s = new_store();
     for n in ["n1", "n2"] {

@@ -4,7 +4,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::future::join_all;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 
@@ -27,6 +26,8 @@ use encamp_ops::Operation;
 const TICK: Duration = Duration::from_millis(100);
 /// How long one poll for failed evaluations waits.
 const LOOK: Duration = Duration::from_secs(1);
+/// Maximum number of evaluations that enter the broker while it is locked once.
+const REFILL: usize = 4096;
 /// Pause before establishing leadership is retried.
 const RETRY: Duration = Duration::from_secs(5);
 
@@ -162,10 +163,15 @@ pub(crate) fn evaluate_unless_paused(server: &Leading) {
     if paused || was {
         return;
     }
-    let mut broker = server.queues().broker();
-    // A write is either in this state, or enters the enabled broker once the lock is released.
-    eval_lifecycle::refill(&server.snapshot(), ids::now(), &mut broker);
-    server.queues().wake_workers(&mut broker);
+    let stored = server.snapshot();
+    let mut evals = eval_lifecycle::to_refill(&stored).peekable();
+    // In parts: a write waits for the lock of the broker.
+    while evals.peek().is_some() {
+        let mut broker = server.queues().broker();
+        // A write is either in this state, or reaches the enabled broker once the lock is released.
+        eval_lifecycle::restore(&server.snapshot(), evals.by_ref().take(REFILL), ids::now(), &mut broker);
+        server.queues().wake_workers(&mut broker);
+    }
 }
 
 /// Creates the first root key of a new cluster (`docs/spec/server.md §2.2` step 12).
@@ -266,34 +272,30 @@ async fn cancelable_reaper(server: Leading) {
             _ = every.tick() => {}
             () = server.queues().acked().notified() => {}
         }
-        // All cancelable evaluations are proposed together, so that they share log entries.
-        let batches: Vec<_> = {
-            let mut broker = server.queues().broker();
-            std::iter::repeat_with(|| broker.take_cancelable(CANCEL_BATCH)).take_while(|b| !b.is_empty()).collect()
-        };
-        // A deliberate bug, to verify that the deterministic cluster test finds it.
-        #[cfg(test)]
-        if crate::deterministic::sim::has(crate::deterministic::sim::Bug::LostCancel) {
-            continue;
-        }
-        let now = ids::now();
-        let written = batches.iter().map(|batch| {
-            let evals = reapers::cancelled(batch, now);
-            server.commit_shared(Arc::new(Operation::EvalUpdate { evals }))
-        });
-        let written = join_all(written).await;
-        let mut failed = false;
-        for (batch, outcome) in batches.into_iter().zip(written) {
-            if let Err(e) = outcome {
+        // One after another: other writes come in between.
+        while let Some(written) = cancel_batch(&server).await {
+            if let Err((e, batch)) = written {
                 tracing::error!(target: "nomad", error = e.message.as_str(), "failed to cancel evaluations");
                 server.queues().broker().put_back(batch);
-                failed = true;
+                tokio::time::sleep(LOOK).await;
             }
         }
-        if failed {
-            tokio::time::sleep(LOOK).await;
-        }
     }
+}
+
+/// Cancels the next batch; `None` if there is none. A batch that could not be written is returned.
+async fn cancel_batch(server: &Leading) -> Option<Result<(), (Error, Vec<Arc<Evaluation>>)>> {
+    let batch = server.queues().broker().take_cancelable(CANCEL_BATCH);
+    if batch.is_empty() {
+        return None;
+    }
+    // A deliberate bug, to verify that the deterministic cluster test finds it.
+    #[cfg(test)]
+    if crate::deterministic::sim::has(crate::deterministic::sim::Bug::LostCancel) {
+        return Some(Ok(()));
+    }
+    let written = server.commit_shared(Arc::new(reapers::cancelled(&batch, ids::now()))).await;
+    Some(written.map(drop).map_err(|e| (e, batch)))
 }
 
 /// Retries evaluations whose plans were rejected too often (`docs/spec/server.md §8.4`).

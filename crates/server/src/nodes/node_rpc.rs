@@ -149,9 +149,11 @@ pub async fn update_status(
     if !status.is_known() {
         return Err(Error::internal("invalid status for node"));
     }
-    let snapshot = server.snapshot();
-    let live = snapshot.state().node(id).is_some_and(|n| n.allocs.iter().any(|a| !a.phase.terminal()));
-    let pool = snapshot.state().node_pool(&node.node_pool).is_some();
+    let (live, pool) = {
+        let snapshot = server.snapshot();
+        let live = snapshot.state().node(id).is_some_and(|n| n.allocs.iter().any(|a| !a.phase.terminal()));
+        (live, snapshot.state().node_pool(&node.node_pool).is_some())
+    };
     let decision = decide_status(&node, status, None, live, pool, ids::now());
     let (signed_identity, key) = node_identity::of_node(server, &node, held).unwrap_or_default();
     let mut answer = NodeAnswer { signed_identity: signed_identity.clone(), ..Default::default() };
@@ -199,6 +201,7 @@ pub async fn client_allocs(
     if index > min_index {
         let due = server.node_news_due();
         if !due.is_zero() {
+            drop(snapshot);
             tokio::time::sleep(due).await;
             snapshot = server.snapshot();
             index = newest(&snapshot, id);
@@ -288,26 +291,39 @@ pub async fn update_allocs(
     if id.is_empty() {
         return Err(Error::internal("missing node ID"));
     }
-    let snapshot = server.snapshot();
-    let Some(node) = snapshot.state().node(id).map(|n| n.node.clone()) else {
+    let known = stored_reports(server, &server.snapshot(), id, proof, allocs)?;
+    if known.is_empty() {
+        return Ok(server.snapshot().latest_index());
+    }
+    server.alloc_updates().add(server, known).await
+}
+
+/// The updates of allocations that are stored; those that were garbage-collected meanwhile are left out.
+///
+/// # Errors
+/// See [`update_allocs`].
+fn stored_reports(
+    server: &ServerState,
+    snapshot: &StateStore,
+    id: &str,
+    proof: &NodeProof,
+    mut allocs: Vec<Allocation>,
+) -> Result<Vec<Allocation>, Error> {
+    let Some(node) = snapshot.state().node(id).map(|n| &n.node) else {
         return Err(Error::internal(format!("node {id} not found")));
     };
     if matches!(node.status, NodeStatus::Down | NodeStatus::Disconnected) {
         let text = format!("node {id} is not allowed to update allocs while in status {}", node.status);
         return Err(Error::internal(text));
     }
-    node_auth::check(server, &snapshot, &node, proof)?;
+    node_auth::check(server, snapshot, node, proof)?;
     at_most(&allocs, MOST_REPORTS, "reports")?;
-    let placed = |a: &Allocation| snapshot.state().alloc(&a.id).map(|e| e.alloc.node_id.to_string());
+    let placed = |a: &Allocation| snapshot.state().alloc(&a.id).map(|e| e.alloc.node_id.as_str());
     if allocs.iter().filter_map(placed).any(|at| at != id) {
         return Err(Error::permission_denied());
     }
-    // Allocations that were garbage-collected meanwhile are ignored.
-    let known: Vec<Allocation> = allocs.into_iter().filter(|a| placed(a).is_some()).collect();
-    if known.is_empty() {
-        return Ok(snapshot.latest_index());
-    }
-    server.alloc_updates().add(server, known).await
+    allocs.retain(|a| placed(a).is_some());
+    Ok(allocs)
 }
 
 /// Adds node events. Returns the index.

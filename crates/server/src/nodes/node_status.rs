@@ -1,9 +1,5 @@
 //! Writes node status changes and the evaluations that follow from them (`docs/spec/server.md §9`).
 
-use std::sync::Arc;
-
-use futures_util::future::join_all;
-
 use crate::error::Error;
 use crate::fsm::node_evals::{cluster_event, node_evals, system_jobs};
 use crate::leading::Leading;
@@ -11,40 +7,48 @@ use crate::nodes::status_decision::{HEARTBEAT_MISSED, missed_heartbeat_status};
 use encamp_host::ids;
 use encamp_model::*;
 use encamp_ops::{NodeChange, NodeStatusChange, Operation, Reply};
-use encamp_state::State;
 
-/// Maximum number of nodes in one operation, because it creates evaluations of all their jobs.
-const TOGETHER: usize = 1000;
+/// Maximum number of nodes in one operation, because it creates evaluations of all their jobs: other writes wait until it
+/// is applied.
+const TOGETHER: usize = 500;
 
-/// Handles missed heartbeats of nodes (`docs/spec/server.md §9.2`). All changes are proposed together, so that they
-/// share log entries.
+/// Handles missed heartbeats of nodes (`docs/spec/server.md §9.2`). Nodes that are lost together share log entries; other
+/// writes come in between.
 pub(crate) async fn missed_heartbeats(server: Leading, ids: Vec<String>) {
     let _timer = server.metrics().timer("nomad.heartbeat.invalidate");
-    let snapshot = server.snapshot();
-    // Some nodes may have sent a heartbeat since their timers fired.
-    let nodes: Vec<Arc<Node>> = {
-        let heartbeats = server.queues().heartbeats();
-        let expired = ids.iter().filter(|id| !heartbeats.contains(id));
-        expired.filter_map(|id| snapshot.state().node(id).map(|n| n.node.clone())).collect()
-    };
-    join_all(nodes.chunks(TOGETHER).map(|nodes| missed(&server, snapshot.state(), nodes))).await;
+    for ids in ids.chunks(TOGETHER) {
+        let statuses = missed(&server, ids);
+        if !statuses.is_empty() {
+            write_missed(&server, statuses).await;
+        }
+    }
 }
 
-async fn missed(server: &Leading, state: &State, nodes: &[Arc<Node>]) {
-    let now = ids::now();
-    let missed = |node: &Arc<Node>| {
+/// What becomes of nodes whose timers fired, without those that have sent a heartbeat since.
+fn missed(server: &Leading, ids: &[String]) -> Vec<NodeStatusChange> {
+    let expired: Vec<&String> = {
+        let heartbeats = server.queues().heartbeats();
+        ids.iter().filter(|id| !heartbeats.contains(id)).collect()
+    };
+    let (snapshot, now) = (server.snapshot(), ids::now());
+    let state = snapshot.state();
+    let nodes = expired.into_iter().filter_map(|id| state.node(id).map(|n| &n.node));
+    let missed = nodes.map(|node| {
         tracing::warn!(target: "nomad.heartbeat", node_id = node.id.as_str(), "node TTL expired");
         let allocs = state.allocs_of_node(&node.id);
         let status = missed_heartbeat_status(node, allocs.iter().map(|a| &*a.alloc), now);
         let event = Some(cluster_event(HEARTBEAT_MISSED, now));
         let id = node.id.clone();
         NodeStatusChange { id, status, event, identity_key_id: String::new(), updated_at: now }
-    };
-    let statuses: Vec<NodeStatusChange> = nodes.iter().map(missed).collect();
+    });
+    missed.collect()
+}
+
+async fn write_missed(server: &Leading, statuses: Vec<NodeStatusChange>) {
+    let count = statuses.len();
     let outcome: Vec<(String, bool)> = statuses.iter().map(|s| (s.id.clone(), s.status == NodeStatus::Down)).collect();
     let written = change(server, Operation::NodeStatusBatch { statuses }).await;
     if let Err(e) = &written {
-        let count = nodes.len();
         tracing::error!(target: "nomad.heartbeat", nodes = count, error = e.message.as_str(), "update node status failed");
     }
     let mut heartbeats = server.queues().heartbeats();

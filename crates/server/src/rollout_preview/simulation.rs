@@ -218,12 +218,13 @@ impl Simulation {
         }
         // The token is the one of this delivery, which has no deadline before the clock moves.
         let _ = self.broker.ack(&eval.id, &delivery.token, self.now);
-        let cancelled = reapers::cancelled(&self.broker.take_cancelable(MOST_CANCELLED), self.now);
-        let duplicates = reapers::duplicates(&self.blocked.take_duplicates(), self.now);
-        for evals in [cancelled, duplicates] {
-            if !evals.is_empty() {
-                self.apply(&Operation::EvalUpdate { evals })?;
-            }
+        let redundant = self.broker.take_cancelable(MOST_CANCELLED);
+        if !redundant.is_empty() {
+            self.apply(&reapers::cancelled(&redundant, self.now))?;
+        }
+        let evals = reapers::duplicates(&self.blocked.take_duplicates(), self.now);
+        if !evals.is_empty() {
+            self.apply(&Operation::EvalUpdate { evals })?;
         }
         Ok(())
     }

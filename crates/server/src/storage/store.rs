@@ -147,6 +147,9 @@ impl Store {
     /// Calls `read` until the index it returns exceeds `min_index`, the store is replaced, or the wait times out.
     /// Returns the last result. `read` may run often; `keys` are the watched keys it depends on.
     ///
+    /// Nothing that was read is held during a wait: thousands of readers that each kept a state of another time would
+    /// keep what every write in between replaced.
+    ///
     /// # Errors
     /// The errors of `read`.
     pub async fn read_newer<T, E>(
@@ -157,13 +160,15 @@ impl Store {
         mut read: impl FnMut(&StateStore) -> Result<(u64, T), E>,
     ) -> Result<(u64, T), E> {
         let restored = self.restored();
+        let mut late = false;
         loop {
             let waiter = self.watches.wait_for(keys.clone());
             let (index, value) = read(&self.snapshot())?;
-            let over = index > min_index || self.restored() != restored;
-            if over || tokio::time::timeout_at(deadline, waiter.changed()).await.is_err() {
+            if late || index > min_index || self.restored() != restored {
                 return Ok((index, value));
             }
+            drop(value);
+            late = tokio::time::timeout_at(deadline, waiter.changed()).await.is_err();
         }
     }
 

@@ -1,6 +1,8 @@
 //! Many simulated nodes in one process.
 
+use std::net::Ipv4Addr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
@@ -14,6 +16,8 @@ use encamp_model::{NodeStatus, SECOND};
 use encamp_rpc::nodes::Remote;
 use encamp_rpc::pool::{Pool, PoolSettings};
 
+/// Nodes at one address.
+const OF_ONE_ADDRESS: usize = 1000;
 /// Nodes that register at the same time.
 const AT_ONCE: usize = 256;
 
@@ -33,10 +37,16 @@ pub struct FleetOptions {
 /// How a node reaches its servers: each gets connections of its own.
 pub type Connect = Arc<dyn Fn() -> Arc<dyn Servers> + Send + Sync>;
 
-/// Nodes that reach servers at these addresses over the network.
+/// Nodes that reach servers of this machine over the network. They come from several of its addresses: servers bound
+/// what one address may newly register, and an address has some 28,000 ports.
 pub(crate) fn over_network(addresses: Vec<String>) -> Connect {
-    let pool = Pool::new(PoolSettings::default());
-    Arc::new(move || Arc::new(Remote::new(pool.another(), addresses.clone())))
+    let (pool, made) = (Pool::new(PoolSettings::default()), AtomicUsize::new(0));
+    Arc::new(move || {
+        let group = made.fetch_add(1, Ordering::Relaxed) / OF_ONE_ADDRESS;
+        // All of 127.0.0.0/8 is this machine.
+        let source = Ipv4Addr::new(127, 0, 1, u8::try_from(group % 254).unwrap_or(0) + 1);
+        Arc::new(Remote::new(pool.another_from(source.into()), addresses.clone()))
+    })
 }
 
 /// The nodes. They stop when this is dropped.

@@ -53,6 +53,7 @@ impl Mark {
             operations: index.saturating_sub(self.index),
             seconds,
             server_cpu_seconds: process::cpu_seconds(servers) - self.cpu_seconds,
+            ..Step::default()
         })
     }
 }

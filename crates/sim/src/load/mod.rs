@@ -3,8 +3,8 @@
 //!
 //! - [`node`]: one simulated node. [`fleet`]: many. [`tally`]: their counters.
 //! - [`process`]: server processes on this machine. [`probe`]: metrics and state of the servers.
-//! - [`stage`]: the servers and nodes of a scenario. [`outcome`]: the measurements. [`mark`], [`timings`]: how they are
-//!   taken.
+//! - [`stage`]: the servers and nodes of a scenario. [`outcome`]: the measurements. [`mark`], [`timings`], `writes`: how
+//!   they are taken.
 //! - [`shedding`]: thousands of nodes that join and leave at once. [`c1m`]: a million allocations. [`heartbeats`]:
 //!   heartbeats only. [`flap`]: nodes that disconnect and return. [`churn`]: nodes and jobs that come, change and go.
 //!   [`collect`]: garbage collection. `restart`: snapshots and restarts of a large state.
@@ -26,6 +26,7 @@ pub mod shedding;
 pub mod stage;
 pub mod tally;
 pub mod timings;
+mod writes;
 
 /// Why a scenario did not come to its end, as a text for the user.
 #[derive(Debug, thiserror::Error)]

@@ -22,6 +22,20 @@ pub struct Step {
     pub seconds: f64,
     /// Processor time of all servers meanwhile, in seconds.
     pub server_cpu_seconds: f64,
+    /// Small writes that were made meanwhile.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub writes: u64,
+    /// How long the longest of them took, in milliseconds; also one that is not answered yet.
+    #[serde(skip_serializing_if = "is_nothing")]
+    pub longest_write_ms: f64,
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
+fn is_nothing(number: &f64) -> bool {
+    *number == 0.0
 }
 
 /// How long something took, over and over.

@@ -9,11 +9,11 @@ use encamp_api::stream::RawRequest;
 use encamp_api::{Client, Query};
 use encamp_model::EvalStatus;
 
-/// How often a condition is checked.
-const LOOK: Duration = Duration::from_millis(100);
+/// How often a condition is checked: steps that take less than a second are measured with it.
+const LOOK: Duration = Duration::from_millis(50);
 /// How many times as long as a look took the next one waits at least, and the longest such wait.
-const SHARE: u32 = 10;
-const LONGEST_REST: Duration = Duration::from_secs(1);
+const SHARE: u32 = 5;
+const LONGEST_REST: Duration = Duration::from_millis(250);
 
 /// Evaluations by status.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

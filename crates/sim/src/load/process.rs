@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use procfs::process::Process;
-use rustix::process::{Pid, setpriority_process};
+use rustix::process::{Pid, Resource, Rlimit, getrlimit, setpriority_process, setrlimit};
 
 use super::LoadError;
 use encamp_api::{Client, Config};
@@ -18,6 +18,8 @@ const START: Duration = Duration::from_secs(60);
 const LOOK: Duration = Duration::from_millis(20);
 /// The nice value of simulated nodes.
 const NICE: i32 = 5;
+/// Open files besides the connections of nodes.
+const OTHER_FILES: u64 = 1000;
 /// Longest wait for a server to stop.
 const STOP: Duration = Duration::from_secs(20);
 
@@ -26,6 +28,8 @@ const STOP: Duration = Duration::from_secs(20);
 pub struct ServerOptions {
     /// How many.
     pub servers: usize,
+    /// How many nodes connect to them.
+    pub nodes: usize,
     /// The parent of their data directories.
     pub folder: PathBuf,
     /// Whether redundant evaluations are cancelled.
@@ -82,6 +86,7 @@ fn quoted(path: &Path) -> String {
 /// A directory can't be written, a server does not start, or there is no leader in time: the error ends with what it
 /// logged.
 pub async fn start(options: &ServerOptions) -> Result<Vec<ServerProcess>, LoadError> {
+    open_files(options.nodes)?;
     let ports: Vec<[u16; 3]> = (0..options.servers)
         .map(|_| free_ports())
         .collect::<Result<_, _>>()
@@ -119,6 +124,22 @@ pub async fn start(options: &ServerOptions) -> Result<Vec<ServerProcess>, LoadEr
     Ok(servers)
 }
 
+/// Lets this process and its servers have as many open files as connections of nodes need.
+fn open_files(nodes: usize) -> Result<(), LoadError> {
+    let needed = nodes as u64 + OTHER_FILES;
+    let limit = getrlimit(Resource::Nofile);
+    if limit.current.is_none_or(|current| current >= needed) {
+        return Ok(());
+    }
+    if let Some(most) = limit.maximum.filter(|most| *most < needed) {
+        let text =
+            format!("{nodes} nodes need {needed} open files, and the limit is {most}: raise it with \"ulimit -n\"");
+        return Err(LoadError(text));
+    }
+    let raised = Rlimit { current: limit.maximum.or(Some(needed)), maximum: limit.maximum };
+    setrlimit(Resource::Nofile, raised).map_err(|e| LoadError::of("raising the limit of open files", e))
+}
+
 /// Leaves busy processors to the servers: real nodes have machines of their own. Threads that begin later do so too.
 fn give_way() {
     let threads = Process::myself().and_then(|p| p.tasks()).into_iter().flatten().flatten();
@@ -146,8 +167,7 @@ pub(crate) fn cpu_seconds(servers: &[ServerProcess]) -> f64 {
 
 fn launch(folder: PathBuf, config: ServerConfig, ports: [u16; 3]) -> Result<ServerProcess, LoadError> {
     let child = spawn(&folder, &config, "")?;
-    let address = format!("http://127.0.0.1:{}", ports[0]);
-    let client = Client::new(Config { address, ..Config::default() }).map_err(|e| LoadError(e.to_string()))?;
+    let client = client_of(ports[0])?;
     Ok(ServerProcess { child, folder, ports, client, config, before: (0, 0.0) })
 }
 
@@ -171,10 +191,23 @@ fn spawn(folder: &Path, config: &ServerConfig, of_server: &str) -> Result<Child,
         .map_err(failed)
 }
 
+fn client_of(port: u16) -> Result<Client, LoadError> {
+    let address = format!("http://127.0.0.1:{port}");
+    Client::new(Config { address, ..Config::default() }).map_err(|e| LoadError(e.to_string()))
+}
+
 impl ServerProcess {
     /// Its HTTP interface.
     pub fn client(&self) -> &Client {
         &self.client
+    }
+
+    /// Another client of its HTTP interface, with connections of its own.
+    ///
+    /// # Errors
+    /// It cannot be made.
+    pub(crate) fn new_client(&self) -> Result<Client, LoadError> {
+        client_of(self.ports[0])
     }
 
     /// Where nodes reach it.

@@ -12,6 +12,7 @@ use super::outcome::{Outcome, Step, machine};
 use super::probe;
 use super::process::{self, ServerOptions, ServerProcess};
 use super::tally::Tally;
+use super::writes::Writes;
 use encamp_api::Client;
 use encamp_client::clock;
 use encamp_model::NodeStatus;
@@ -31,6 +32,8 @@ pub struct Options {
     pub seed: u64,
     /// Where servers keep their data.
     pub folder: PathBuf,
+    /// Small writes are made meanwhile, and measured.
+    pub writes: bool,
 }
 
 /// Servers and nodes; both are gone when it is dropped.
@@ -38,6 +41,7 @@ pub struct Stage<'a> {
     options: Options,
     servers: Vec<ServerProcess>,
     leader: usize,
+    writes: Option<Writes>,
     shedding: bool,
     /// The nodes.
     pub fleet: Fleet,
@@ -59,12 +63,23 @@ impl<'a> Stage<'a> {
     ) -> Result<Stage<'a>, LoadError> {
         tell(format!("starting {} server(s)", options.servers));
         let folder = options.folder.clone();
-        let servers = process::start(&ServerOptions { servers: options.servers, folder, shedding, more }).await?;
+        let servers = process::start(&ServerOptions {
+            servers: options.servers,
+            nodes: options.nodes + spare,
+            folder,
+            shedding,
+            more,
+        })
+        .await?;
         let leader = process::leader(&servers).await?;
+        let writes = match servers.get(leader).filter(|_| options.writes) {
+            Some(server) => Some(Writes::start(server.new_client()?)),
+            None => None,
+        };
         let addresses = servers.iter().map(ServerProcess::rpc_address).collect();
         let made = FleetOptions { nodes: options.nodes + spare, seed: options.seed, alike: true, quick: false };
         let fleet = Fleet::new(&made, clock::now(), over_network(addresses));
-        Ok(Stage { options: options.clone(), servers, leader, shedding, fleet, tell })
+        Ok(Stage { options: options.clone(), servers, leader, writes, shedding, fleet, tell })
     }
 
     /// The HTTP interface of the server that led in the beginning.
@@ -199,7 +214,11 @@ impl<'a> Stage<'a> {
     /// # Errors
     /// The server does not answer.
     pub async fn mark(&self) -> Result<Mark, LoadError> {
-        Mark::now(self.client(), &self.servers).await
+        let mark = Mark::now(self.client(), &self.servers).await;
+        if let Some(writes) = &self.writes {
+            writes.take();
+        }
+        mark
     }
 
     /// Waits until no evaluation is pending any more: jobs whose nodes were lost, or that were registered again, look
@@ -216,7 +235,11 @@ impl<'a> Stage<'a> {
     /// # Errors
     /// The server does not answer, or it takes an hour.
     pub async fn settle(&self, name: &'static str, mark: &Mark) -> Result<Step, LoadError> {
-        settle(self.client(), &self.servers, name, mark, self.tell).await
+        let mut step = settle(self.client(), &self.servers, name, mark, self.tell).await?;
+        if let Some((count, longest)) = self.writes.as_ref().map(Writes::take) {
+            (step.writes, step.longest_write_ms) = (count, longest.as_secs_f64() * 1000.0);
+        }
+        Ok(step)
     }
 
     /// The measurements.

@@ -40,6 +40,11 @@ impl Filter {
         Ok(Filter { expr, fields })
     }
 
+    /// Whether the expression reads this field of an object and no other.
+    pub(crate) fn reads_only(&self, field: &str) -> bool {
+        matches!(self.fields.as_slice(), [only] if only == field)
+    }
+
     /// Whether the object matches. `ty` is its name in the API's type tables. An object that can't be written is empty.
     ///
     /// # Errors

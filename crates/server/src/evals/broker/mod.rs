@@ -5,9 +5,10 @@
 //!   and random numbers are parameters. The owner calls [`Broker::tick`] at [`Broker::next_deadline`] and wakes the
 //!   workers that wait for the schedulers of [`Broker::take_signals`].
 //! - [`error`]: errors. [`stats`]: statistics.
-//! - `timers`: nack timers and delays. `order`: the order of evaluations.
+//! - `known`: the evaluations with their states. `timers`: nack timers and delays. `order`: the order of evaluations.
 
 pub mod error;
+mod known;
 mod order;
 pub mod stats;
 mod timers;
@@ -17,12 +18,13 @@ mod properties;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
 use encamp_model::{Evaluation, JobKey, JobType, SECOND};
 
 pub use error::{BrokerError, SCHEDULER_VERSION, check_request};
+use known::{Entry, Known, Out, Place, Reason, Waiting};
 use order::{ById, JobSlot, Ready};
 pub use stats::{Delivery, Ending, Finished, QueueName, QueueStats, Stats};
 
@@ -34,50 +36,9 @@ pub(crate) const DELIVERY_LIMIT: u32 = 3;
 pub(crate) const INITIAL_NACK_DELAY: i64 = SECOND;
 /// The delay after later nacks, per earlier delivery, in nanoseconds.
 pub(crate) const SUBSEQUENT_NACK_DELAY: i64 = 20 * SECOND;
-/// Maximum number of evaluations cancelled by one log entry.
-pub const CANCEL_BATCH: usize = 728;
-
-/// The state of an evaluation from enqueue to ack or cancellation.
-#[derive(Debug)]
-struct Entry {
-    deliveries: u32,
-    /// When it was enqueued, not counting delays; unknown for restored evaluations.
-    enqueued: Option<i64>,
-    /// Whether `enqueued` has to be set.
-    timed: bool,
-    place: Place,
-}
-
-#[derive(Debug)]
-enum Place {
-    /// In a ready heap, pending behind another evaluation of its job, or cancelable.
-    Queued,
-    /// Waits until a time.
-    Waiting { due: i64, reason: Reason },
-    /// Outstanding.
-    Out(Box<Out>),
-}
-
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum Reason {
-    /// Its `Wait`.
-    Wait,
-    /// Its `WaitUntil`.
-    WaitUntil,
-    /// It was nacked and still holds its job's slot.
-    Nacked,
-}
-
-#[derive(Debug)]
-struct Out {
-    token: String,
-    queue: QueueName,
-    since: i64,
-    /// When the nack timer fires; `None` while paused.
-    deadline: Option<i64>,
-    /// The evaluation to enqueue after the ack.
-    requeue: Option<Arc<Evaluation>>,
-}
+/// Maximum number of evaluations cancelled by one log entry: applied within some tens of milliseconds, so that other
+/// writes do not wait for long.
+pub const CANCEL_BATCH: usize = 8192;
 
 #[derive(Debug, Default)]
 struct Queue {
@@ -91,7 +52,7 @@ pub struct Broker {
     enabled: bool,
     /// See [`Broker::set_shedding`].
     hoard: bool,
-    known: HashMap<ById, Entry>,
+    known: Known,
     jobs: HashMap<JobKey, JobSlot>,
     queues: BTreeMap<QueueName, Queue>,
     /// Nack timers, waits and delays, by due time.
@@ -157,7 +118,7 @@ impl Broker {
         if !self.enabled {
             return;
         }
-        if let Some(entry) = self.known.get_mut(eval.id.as_str()) {
+        if let Some(entry) = self.known.get_mut(&eval.id) {
             if let (Place::Out(out), Some(token)) = (&mut entry.place, token)
                 && out.token == token
             {
@@ -170,7 +131,7 @@ impl Broker {
         } else {
             eval.wait_until.unix_nanos().map(|due| (due, Reason::WaitUntil))
         };
-        self.known.insert(ById(eval.clone()), Entry { deliveries: 0, enqueued: None, timed, place: Place::Queued });
+        self.known.insert(eval.clone(), Entry::new(timed));
         match wait {
             Some((due, reason)) if due > now => self.wait(eval, due, reason),
             _ => self.line_up(eval, now),
@@ -179,8 +140,8 @@ impl Broker {
 
     /// Delays a known evaluation until a time.
     fn wait(&mut self, eval: Arc<Evaluation>, due: i64, reason: Reason) {
-        if let Some(entry) = self.known.get_mut(eval.id.as_str()) {
-            entry.place = Place::Waiting { due, reason };
+        if let Some(entry) = self.known.get_mut(&eval.id) {
+            entry.place = Place::Waiting(Box::new(Waiting { due, reason }));
             self.waiting_count += 1;
             self.delayed_count += usize::from(reason == Reason::WaitUntil);
             self.timers.insert((due, ById(eval)));
@@ -203,9 +164,8 @@ impl Broker {
     }
 
     fn start_clock(&mut self, eval: &Evaluation, now: i64) {
-        if let Some(entry) = self.known.get_mut(eval.id.as_str()) {
-            entry.place = Place::Queued;
-            entry.enqueued = entry.timed.then_some(now);
+        if let Some(entry) = self.known.get_mut(&eval.id) {
+            entry.start_clock(now);
         }
     }
 
@@ -267,7 +227,7 @@ impl Broker {
     fn deliver(&mut self, name: QueueName, now: i64, token: impl FnOnce() -> String) -> Option<Delivery> {
         let queue = self.queues.get_mut(&name)?;
         let Ready(eval) = queue.ready.pop()?;
-        let entry = self.known.get_mut(eval.id.as_str())?;
+        let entry = self.known.get_mut(&eval.id)?;
         queue.unacked += 1;
         entry.deliveries = entry.deliveries.saturating_add(1);
         let (token, deadline) = (token(), now.saturating_add(NACK_TIMEOUT));
@@ -275,7 +235,7 @@ impl Broker {
             Out { token: token.clone(), queue: name.clone(), since: now, deadline: Some(deadline), requeue: None };
         entry.place = Place::Out(Box::new(out));
         self.timers.insert((deadline, ById(eval.clone())));
-        let (deliveries, wait) = (entry.deliveries, entry.enqueued.map(|t| now.saturating_sub(t)));
+        let (deliveries, wait) = (entry.deliveries, entry.enqueued().map(|t| now.saturating_sub(t)));
         #[cfg(test)]
         if self.ledger.delivered(&eval, eval.job_key()) {
             self.add_to(name.clone(), eval.clone());
@@ -340,7 +300,7 @@ impl Broker {
     fn take_in(&mut self, id: &str, ending: Ending, now: i64) -> Option<(Finished, Option<Arc<Evaluation>>)> {
         let eval = self.known.get_key_value(id)?.0.0.clone();
         let entry = self.known.get_mut(id)?;
-        let response = entry.enqueued.map(|t| now.saturating_sub(t));
+        let response = entry.enqueued().map(|t| now.saturating_sub(t));
         let Place::Out(out) = std::mem::replace(&mut entry.place, Place::Queued) else { return None };
         if let Some(deadline) = out.deadline {
             self.timers.remove(&(deadline, ById(eval.clone())));
@@ -392,7 +352,7 @@ impl Broker {
                 continue;
             };
             self.cancelable_count = self.cancelable_count.saturating_sub(1);
-            self.known.remove(eval.id.as_str());
+            self.known.remove(&eval.id);
             if eval.r#type != JobType::Core {
                 batch.push(eval);
             }
@@ -400,16 +360,32 @@ impl Broker {
         batch
     }
 
-    /// Drops a pending evaluation because it has ended in the store: if it were the one retained, the others would be
-    /// cancelled in favor of it, and a new leader would know of none. Returns whether there was one.
-    pub(crate) fn drop_pending(&mut self, id: &str) -> bool {
-        let Some((ById(eval), Entry { place: Place::Queued, .. })) = self.known.get_key_value(id) else { return false };
-        let waits = self.jobs.get_mut(&eval.job_key()).is_some_and(|slot| slot.remove(id));
-        if waits {
-            self.known.remove(id);
-            self.pending_count = self.pending_count.saturating_sub(1);
+    /// Drops the pending ones of evaluations that have ended in the store: if one of them were retained, the others
+    /// would be cancelled in favor of it, and a new leader would know of none. Returns how many there were, and those of
+    /// the others that are in the broker.
+    pub(crate) fn drop_pending<'e>(
+        &mut self,
+        ended: impl IntoIterator<Item = &'e Evaluation>,
+    ) -> (usize, Vec<&'e Evaluation>) {
+        let mut queued: Vec<&Evaluation> = Vec::new();
+        let mut by_job: HashMap<JobKey, HashSet<&str>> = HashMap::new();
+        for e in ended {
+            if let Some((ById(known), Entry { place: Place::Queued, .. })) = self.known.get_key_value(&e.id) {
+                by_job.entry(known.job_key()).or_default().insert(&e.id);
+                queued.push(e);
+            }
         }
-        waits
+        // A job is searched once, for all of its evaluations.
+        let mut dropped = HashSet::new();
+        for (job, ids) in by_job {
+            if let Some(slot) = self.jobs.get_mut(&job) {
+                dropped.extend(slot.remove(|id| ids.get(id).copied()));
+            }
+        }
+        self.pending_count = self.pending_count.saturating_sub(dropped.len());
+        dropped.iter().for_each(|id| drop(self.known.remove(id)));
+        queued.retain(|e| !dropped.contains(e.id.as_str()));
+        (dropped.len(), queued)
     }
 
     /// Drops a ready evaluation because it has ended in the store, as those of a purged job do; the next one of its job
@@ -440,9 +416,8 @@ impl Broker {
         }
         let mut run = VecDeque::with_capacity(evals.len());
         for eval in evals {
-            if !self.known.contains_key(eval.id.as_str()) {
-                let entry = Entry { deliveries: 0, enqueued: None, timed: false, place: Place::Queued };
-                self.known.insert(ById(eval.clone()), entry);
+            if !self.known.contains(&eval.id) {
+                self.known.insert(eval.clone(), Entry::new(false));
                 run.push_back(eval);
             }
         }
@@ -472,8 +447,8 @@ impl Broker {
 
     /// The evaluations that wait for their `WaitUntil`, and when that is (metric `eval_waiting`).
     pub fn delayed(&self) -> impl Iterator<Item = (&Arc<Evaluation>, i64)> {
-        self.timers.iter().filter_map(|(due, key)| match self.known.get(key).map(|e| &e.place) {
-            Some(Place::Waiting { reason: Reason::WaitUntil, .. }) => Some((&key.0, *due)),
+        self.timers.iter().filter_map(|(due, key)| match self.known.get(&key.0.id).map(|e| &e.place) {
+            Some(Place::Waiting(w)) if w.reason == Reason::WaitUntil => Some((&key.0, *due)),
             _ => None,
         })
     }

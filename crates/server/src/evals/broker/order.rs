@@ -105,13 +105,20 @@ impl JobSlot {
         self.pending.push(eval);
     }
 
-    /// Removes a pending evaluation. Returns false if it is not pending.
-    pub(crate) fn remove(&mut self, id: &str) -> bool {
-        let Some(at) = self.pending.iter().position(|e| e.id == id) else { return false };
-        self.pending.remove(at);
-        let best = self.pending.iter().enumerate().max_by_key(|(_, e)| keep_rank(e));
-        self.best = best.map_or(0, |(at, _)| at);
-        true
+    /// Removes the pending evaluations for whose ID `which` gives something. Returns what it gave.
+    pub(crate) fn remove<T>(&mut self, which: impl Fn(&str) -> Option<T>) -> Vec<T> {
+        let mut removed = Vec::new();
+        self.pending.retain(|e| {
+            let found = which(&e.id);
+            let stays = found.is_none();
+            removed.extend(found);
+            stays
+        });
+        if !removed.is_empty() {
+            let best = self.pending.iter().enumerate().max_by_key(|(_, e)| keep_rank(e));
+            self.best = best.map_or(0, |(at, _)| at);
+        }
+        removed
     }
 
     /// Gives the slot to the greatest pending evaluation. Returns it and all others, in order of arrival; `None` if

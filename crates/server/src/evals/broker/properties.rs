@@ -264,7 +264,9 @@ impl World {
     fn drop_pending(&mut self, n: u8) {
         let Some(i) = (!self.records.is_empty()).then(|| usize::from(n) % self.records.len()) else { return };
         let pending = self.records[i].at == Where::Pending;
-        assert_eq!(self.broker.drop_pending(&self.records[i].eval.id), pending);
+        let (dropped, rest) = self.broker.drop_pending([&self.records[i].eval]);
+        assert_eq!(dropped, usize::from(pending));
+        assert!(rest.iter().all(|_| matches!(self.records[i].at, Where::Ready(_) | Where::Cancelable)));
         if pending {
             self.records.remove(i);
             self.dropped += 1;

@@ -1,7 +1,8 @@
 //! Nack timers, waits and delays of the broker (`docs/spec/server.md §4.6, §4.7`).
 
+use super::known::{Entry, Place, Reason, Waiting};
 use super::order::ById;
-use super::{Broker, BrokerError, Ending, Entry, Finished, NACK_TIMEOUT, Place, Reason};
+use super::{Broker, BrokerError, Ending, Finished, NACK_TIMEOUT};
 
 impl Broker {
     /// Restarts the nack timer, because the worker is alive.
@@ -49,11 +50,9 @@ impl Broker {
     /// Drops an evaluation that waits for its `WaitUntil` because it is not needed any more. Returns whether there was
     /// one.
     pub(crate) fn drop_waiting(&mut self, id: &str) -> bool {
-        let Some(Entry { place: Place::Waiting { due, reason: Reason::WaitUntil }, .. }) = self.known.get(id) else {
-            return false;
-        };
-        let due = *due;
-        if let Some((key, _)) = self.known.remove_entry(id) {
+        let Some(Entry { place: Place::Waiting(waiting), .. }) = self.known.get(id) else { return false };
+        let Waiting { due, reason: Reason::WaitUntil } = **waiting else { return false };
+        if let Some(key) = self.known.remove(id) {
             self.timers.remove(&(due, key));
             self.waiting_count = self.waiting_count.saturating_sub(1);
             self.delayed_count = self.delayed_count.saturating_sub(1);
@@ -72,10 +71,10 @@ impl Broker {
         let mut lost = Vec::new();
         while self.timers.first().is_some_and(|(due, _)| *due <= now) {
             let Some((_, ById(eval))) = self.timers.pop_first() else { break };
-            match self.known.get(eval.id.as_str()).map(|e| &e.place) {
+            match self.known.get(&eval.id).map(|e| &e.place) {
                 Some(Place::Out(_)) => lost.extend(self.give_back(&eval.id, Ending::TimedOut, now)),
-                Some(Place::Waiting { reason, .. }) => {
-                    let reason = *reason;
+                Some(Place::Waiting(waiting)) => {
+                    let reason = waiting.reason;
                     self.waiting_count = self.waiting_count.saturating_sub(1);
                     self.delayed_count = self.delayed_count.saturating_sub(usize::from(reason == Reason::WaitUntil));
                     if reason == Reason::Nacked {
