@@ -284,7 +284,8 @@ mod tests {
             host_volumes,
             host_volume_claims,
         } = state;
-        let slots: Vec<_> = slots.in_order().map(|(id, slot)| (slot, slots.get(&id.to_string()).copied(), id)).collect();
+        let slots: Vec<_> =
+            slots.in_order().map(|(id, slot)| (slot, slots.get(&id.to_string()).copied(), id)).collect();
         vec![
             format!("{index} {scheduler_config:?} {server_settings:?} {node_pools:?} {namespaces:?}"),
             format!("{:?}", nodes.iter().collect::<Vec<_>>()),

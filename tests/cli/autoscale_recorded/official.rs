@@ -34,7 +34,7 @@ fn backup(metas: &[(String, Value)]) -> Option<State> {
     let snapshot = encamp_snapshot::load(&path, archive::Options::default()).expect("the backup");
     let mut state = snapshot.state;
     for (id, meta) in metas {
-        let mut node = (*state.node(id).expect("the same nodes").node).clone();
+        let mut node = encamp_model::Node::clone(&state.node(id).expect("the same nodes").node);
         for (key, value) in meta.as_object().expect("meta") {
             node.meta.insert(key.clone(), value.as_str().expect("a text").into());
         }

@@ -201,7 +201,7 @@ impl Machine {
     }
 
     pub(crate) fn change_node(&mut self, id: &str, change: impl FnOnce(&mut Node)) {
-        let Some(mut node) = self.state.node(id).map(|e| (*e.node).clone()) else { return };
+        let Some(mut node) = self.state.node(id).map(|e| Node::clone(&e.node)) else { return };
         change(&mut node);
         node.modify_index = self.index();
         self.state.upsert_node(Arc::new(node));

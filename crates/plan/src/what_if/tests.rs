@@ -182,7 +182,7 @@ fn a_lost_node_causes_evaluations_of_what_ran_there() {
 #[test]
 fn new_nodes_are_like_their_model_but_for_what_is_its_own() {
     let e = changed(&[Change::Add { count: 2, like: "n1".into() }, Change::Down(one("n1"))]);
-    let mut new: Vec<&Node> = e.state.nodes().map(|n| &*n.node).filter(|n| n.name.contains("-new-")).collect();
+    let mut new: Vec<&Node> = e.state.nodes().map(|n| &**n.node).filter(|n| n.name.contains("-new-")).collect();
     new.sort_by_key(|n| n.modify_index);
     let names: Vec<&str> = new.iter().map(|n| n.name.as_str()).collect();
     assert_eq!(names, ["n1-new-1", "n1-new-2"]);

@@ -174,7 +174,12 @@ fn change(state: &mut State, random: &mut Random) {
             let known = state.alloc(id).map(|e| e.alloc.as_ref().clone()).unwrap_or_default();
             let node_id = format!("node-{}", random.below(9));
             let client_status = ClientStatus::Failed;
-            state.upsert_allocs([Arc::new(Allocation { id: id.clone().into(), node_id: node_id.into(), client_status, ..known })]);
+            state.upsert_allocs([Arc::new(Allocation {
+                id: id.clone().into(),
+                node_id: node_id.into(),
+                client_status,
+                ..known
+            })]);
         }
         4 => state.upsert_job(Arc::new(Job { id: "j1".into(), version: random.below(5), ..Default::default() })),
         _ => {

@@ -82,7 +82,11 @@ fn moved(m: &Misfit, question: &Question<'_>) -> Option<f64> {
             }
             let mut state = m.state.clone();
             let (node_id, node_name) = (node.node.id.clone(), node.node.name.clone());
-            state.upsert_allocs([Arc::new(Allocation { node_id: node_id.into(), node_name: node_name.into(), ..Allocation::clone(&entry.alloc) })]);
+            state.upsert_allocs([Arc::new(Allocation {
+                node_id: node_id.into(),
+                node_name: node_name.into(),
+                ..Allocation::clone(&entry.alloc)
+            })]);
             let bench = Bench::new(question);
             let Ok(Some(trial)) = bench.plan(&Scene { job: m.job.clone(), state }) else { continue };
             if trial.reaches(Goal::Everything) {

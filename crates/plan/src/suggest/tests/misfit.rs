@@ -132,7 +132,11 @@ fn running(state: &mut State) {
     state.upsert_allocs(live.iter().map(|a| {
         let health = AllocDeploymentStatus { healthy: Some(true), ..Default::default() };
         let status = ClientStatus::Running;
-        Arc::new(Allocation { client_status: status, deployment_status: Some(Box::new(health)), ..Allocation::clone(a) })
+        Arc::new(Allocation {
+            client_status: status,
+            deployment_status: Some(Box::new(health)),
+            ..Allocation::clone(a)
+        })
     }));
     let jobs: Vec<Arc<Job>> = state.jobs().map(|e| e.current.clone()).collect();
     for job in jobs {

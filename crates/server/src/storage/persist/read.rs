@@ -102,7 +102,13 @@ mod tests {
         let jobs: Vec<Arc<Job>> = (0..3).map(|n| Arc::new(Job { id: format!("j{n}"), ..Job::default() })).collect();
         let alloc = |n: usize| {
             let (id, node_id, job) = (format!("a{n}"), format!("n{}", n % 7), jobs.get(n % 4).cloned());
-            Arc::new(Allocation { id: id.into(), node_id: node_id.into(), job, create_index: n as u64 / 10, ..Allocation::default() })
+            Arc::new(Allocation {
+                id: id.into(),
+                node_id: node_id.into(),
+                job,
+                create_index: n as u64 / 10,
+                ..Allocation::default()
+            })
         };
         (0..5).for_each(|n| store.put_node(Arc::new(Node { id: format!("n{n}"), ..Node::default() })));
         store.put_allocs((0..allocs).map(alloc).collect());
