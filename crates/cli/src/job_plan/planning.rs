@@ -61,10 +61,7 @@ impl JobPlan {
         let planned = plan_job(state, &file.job, &options, &server, now);
         let planned = planned.map_err(|e| NotPlanned::Job(file.refused(&e)))?;
         let remarks = remarks::of(file, Some(&Destination { state, admitted: &planned.run.job }), now);
-        let disagreements = match self.check_remote {
-            true => compare::disagreements(&planned.response, &self.ask(&file.job, env)?),
-            false => Vec::new(),
-        };
+        let disagreements = self.disagreements(&planned.response, file, env)?;
         if self.check_remote && disagreements.is_empty() {
             notes.push("The servers' plan is the same.".into());
         }
@@ -99,6 +96,19 @@ impl JobPlan {
             heat,
             taken_at,
             now,
+        })
+    }
+
+    /// Where the servers' plan differs, if it is asked for.
+    fn disagreements(
+        &self,
+        planned: &JobPlanResponse,
+        file: &JobFile,
+        env: &Environment,
+    ) -> CommandResult<Vec<String>> {
+        Ok(match self.check_remote {
+            true => compare::disagreements(planned, &self.ask(&file.job, env)?),
+            false => Vec::new(),
         })
     }
 
