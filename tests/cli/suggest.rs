@@ -218,6 +218,6 @@ fn a_blocked_evaluation_is_explained_with_suggestions() {
     assert!(ran.stdout.starts_with(&plain.stdout) && !plain.stdout.contains("Suggestions"), "{}", ran.stdout);
     assert!(ran.stdout.contains("memory of task "), "{}", ran.stdout);
     let answer: Value = serde_json::from_str(&explain(&["-suggest", "-json"]).stdout).unwrap();
-    assert_eq!(answer["Suggestions"]["List"][0]["Edits"][0]["Kind"], "memory");
+    assert_eq!(answer["Suggestions"]["List"][0]["Edits"][0]["Kind"], "memory-max");
     assert_eq!(answer["Suggestions"]["List"][0]["Edits"][0]["File"], Value::Null);
 }

@@ -102,7 +102,7 @@ impl Run for SimPlan {
         .exit_status(&[(0, "The job was planned."), (1, "An error occurred.")])
         .offline_examples(&[
             ("Measure a plan on a small cluster", "encamp sim plan -nodes 100 -allocs 1000"),
-            ("Measure a plan beside ten million allocations", "encamp sim plan -nodes 50000 -allocs 10000000"),
+            ("Measure a plan on a larger cluster, for a report", "encamp sim plan -nodes 500 -allocs 10000 -json"),
         ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {

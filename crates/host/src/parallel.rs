@@ -63,7 +63,7 @@ fn serve<T, R>(waiting: &Mutex<Receiver<(usize, T)>>, work: &impl Fn(T) -> R, do
     }
 }
 
-/// Hands out the items, at most `ahead` more than results were taken, and takes the results in order.
+/// Sends the items to the threads, at most `ahead` more than results were taken, and takes the results in order.
 fn feed<T, R, E>(
     items: &mut impl Iterator<Item = Result<T, E>>,
     tasks: Sender<(usize, T)>,

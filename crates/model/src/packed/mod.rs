@@ -1,5 +1,6 @@
-//! Parts of allocations that are kept as bytes, since there may be millions of them and most are never looked at: the
-//! [states of tasks](TaskStates) with their [events](TaskEvents), the [metrics of a placement](PackedMetric), [lists](PackedList) of networks and ports.
+//! Parts of allocations that are kept as bytes, since there may be millions of them and most are never read: the
+//! [states of tasks](TaskStates) with their [events](TaskEvents), the [metrics of a placement](PackedMetric),
+//! [lists](PackedList) of networks and ports.
 //!
 //! Each looks from outside as what it holds: it is written and read in the same form, and gives the same values.
 

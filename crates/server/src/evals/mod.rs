@@ -3,11 +3,10 @@
 //!
 //! - [`broker`]: delivery of evaluations to workers. [`blocked`]: evaluations that wait for capacity.
 //! - [`eval_lifecycle`]: updates of both after a write. [`reapers`]: evaluations that will not be processed.
-//! - [`core_job`]: core evaluations, which exist in the broker alone. `eval_times`: when evaluations change.
+//! - [`core_job`]: core evaluations, which exist in the broker alone.
 
 pub mod blocked;
 pub mod broker;
 pub mod core_job;
 pub mod eval_lifecycle;
-pub(crate) mod eval_times;
 pub mod reapers;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::evals::broker::DELIVERY_LIMIT;
-use crate::evals::eval_times::modify_time;
+use crate::fsm::eval_times::modify_time;
 use encamp_model::{EvalStatus, EvalTrigger, Evaluation, JobType, SECOND};
 use encamp_ops::Operation;
 

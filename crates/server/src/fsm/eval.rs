@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use super::eval_times::modify_time;
 use super::txn::Txn;
 use super::{status, summary};
-use crate::evals::eval_times::modify_time;
 use encamp_model::*;
 use encamp_ops::{EvalIds, Refusal};
 

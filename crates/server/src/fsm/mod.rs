@@ -4,7 +4,7 @@
 //! - [`txn`]: a transaction and its changes.
 //! - `node`, `job`, `eval`, `alloc`, `plan`, `deployment`, `keyring`, `variable`, `volume`, `csi`, `csi_plugin`, `acl`,
 //!   `admin`: the operations.
-//! - `status`, `summary`: job statuses and counters derived from other writes (`docs/spec/server.md §19`).
+//! - `eval_times`: when evaluations change. `status`, `summary`: job statuses and counters derived from other writes (`docs/spec/server.md §19`).
 //!
 //! A refused operation changes nothing: it runs on a clone that is dropped.
 
@@ -15,6 +15,7 @@ mod csi;
 mod csi_plugin;
 mod deployment;
 mod eval;
+pub(crate) mod eval_times;
 mod job;
 mod keyring;
 mod limits;

@@ -271,7 +271,7 @@ fn operation(r: &mut Random, s: &StateStore, n: u64) -> Option<Operation> {
         17..=19 => Operation::Variable(Box::new(variable(r, s, n))),
         20..=25 => Operation::Acl(Box::new(acl(r, n))),
         26 => {
-            let unknown = std::iter::once("unknown".to_string());
+            let unknown = std::iter::once("e-missing".to_string());
             let evals = existing(r, eval_ids(s)).into_iter().chain(unknown).collect();
             Operation::EvalCancel { evals, now: n as i64 }
         }

@@ -1,7 +1,7 @@
 //! The operations available to a scheduler while it processes an evaluation (`docs/spec/server.md §6.3`): the rules
 //! between a worker and its server. No I/O: the server is a [`PlannerBackend`].
 
-use crate::evals::eval_times::modify_time;
+use crate::fsm::eval_times::modify_time;
 use crate::other_agents::plan_codec;
 use crate::queues::PlanAnswer;
 use crate::queues::pipeline_error::PipelineError;

@@ -1,4 +1,4 @@
-//! Blocks of lines, handed out one after the other to the threads that parse them.
+//! Blocks of lines, in their order, for the threads that parse them.
 
 use std::io::{self, Read};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -54,7 +54,7 @@ struct Source<R> {
     text: R,
     /// The most that may still be read.
     left: u64,
-    /// Blocks that were handed out.
+    /// Blocks that threads have taken.
     count: usize,
     place: Place,
     /// The beginning of the next line.

@@ -6,7 +6,7 @@ use std::io;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use super::{Record, invalid};
+use super::record::{Record, invalid};
 use encamp_ops::codec;
 
 /// A part is closed when it has grown to this length, in bytes before compression.
@@ -150,7 +150,7 @@ mod tests {
     }
 
     fn whole(parts: &[u8]) -> Vec<u8> {
-        let mut file = codec::encode(&Record::Header { version: super::super::VERSION }).unwrap();
+        let mut file = codec::encode(&Record::Header { version: super::super::record::VERSION }).unwrap();
         file.extend_from_slice(parts);
         file.extend(codec::encode(&Record::End).unwrap());
         file

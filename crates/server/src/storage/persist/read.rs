@@ -3,7 +3,8 @@
 use std::io::{self, Read};
 use std::sync::Arc;
 
-use super::{Record, invalid, records};
+use super::record::{Record, invalid};
+use super::records;
 use encamp_model::*;
 use encamp_state::{Rows, StateStore, Table};
 
@@ -92,7 +93,8 @@ fn put(store: &mut StateStore, record: Record) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{WITHOUT_PARTS, write};
+    use super::super::record::WITHOUT_PARTS;
+    use super::super::write;
     use super::*;
     use encamp_ops::codec;
 

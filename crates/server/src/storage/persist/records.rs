@@ -3,7 +3,7 @@
 use std::io::{self, BufRead, BufReader, Read};
 
 use super::parts::{self, Part};
-use super::{Record, VERSION, WITHOUT_PARTS, invalid};
+use super::record::{Record, VERSION, WITHOUT_PARTS, invalid};
 use encamp_host::parallel;
 use encamp_ops::codec;
 

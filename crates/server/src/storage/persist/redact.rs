@@ -4,7 +4,8 @@ use std::io::{self, Read, Write};
 use std::sync::Arc;
 
 use super::parts::Packer;
-use super::{Record, VERSION, records};
+use super::record::{Record, VERSION};
+use super::records;
 use encamp_model::*;
 use encamp_ops::codec;
 

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::sync::Arc;
 
 use super::parts::Packer;
-use super::{Record, VERSION};
+use super::record::{Record, VERSION};
 use encamp_host::parallel;
 use encamp_model::*;
 use encamp_ops::codec;
