@@ -150,7 +150,7 @@ fn a_signal_ends_servers_and_removes_their_data() {
 #[test]
 fn wrong_numbers_are_refused() {
     for (args, want) in [
-        (&["load-shedding", "-nodes=0"][..], "-nodes must be between 1 and 20000, not 0"),
+        (&["load-shedding", "-nodes=0"][..], "-nodes must be between 1 and 100000, not 0"),
         (&["load-shedding", "-servers=2"], "-servers must be 1, 3 or 5, not 2"),
         (&["c1m", "-allocs=-1"], "-allocs must be between 1 and 10000000, not -1"),
         (&["gc", "-percent=101"], "-percent must be between 1 and 100, not 101"),

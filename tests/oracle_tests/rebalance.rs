@@ -32,8 +32,8 @@ use crate::rebalance_support::truth::Truth;
 const CASES: u64 = 25;
 /// Cases of a run of all tests.
 const ALL_CASES: u64 = 300;
-/// Of the cases of a goal, moves reach it in at least this share, percent, where that is up to the cluster.
-const REACHABLE: u64 = 67;
+/// Of the cases of a goal, moves reach it in at least this share (percent), where that is up to the cluster.
+const REACHABLE: u64 = 50;
 /// Times that a plan is carried out.
 const REPLAYS: u64 = 3;
 
@@ -431,7 +431,7 @@ fn changes_of_jobs_do_not_make_a_node_the_fullest() {
 #[test]
 fn a_limit_of_moves_that_is_too_low_is_named() {
     let small = Small {
-        nodes: nodes(&[1000; 4]),
+        nodes: nodes(&[1000; 5]),
         groups: vec![sized(300, false)],
         allocs: (0..9).map(|n| (0, n / 3)).collect(),
     };

@@ -55,7 +55,7 @@ pub struct Small {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     Plain,
-    /// The same with small allocations on large nodes: most nodes can be emptied.
+    /// The same with small allocations and few conditions: most nodes can be emptied.
     Roomy,
     /// Most groups are spread over datacenters, without other conditions.
     Spread,
@@ -130,13 +130,13 @@ impl Small {
 
 fn group(random: &mut Random, kind: Kind) -> SmallGroup {
     let plain = kind != Kind::Spread;
-    let largest = if kind == Kind::Roomy { 7 } else { 12 };
+    let (largest, rare) = if kind == Kind::Roomy { (6, 3) } else { (12, 1) };
     SmallGroup {
         cpu: random.between(2, largest) * 100,
         memory: random.between(1, largest) * 100,
-        port: (plain && random.one_in(8)).then(|| random.of(&[8080, 9090])),
-        alone: plain && random.one_in(4),
-        rack: if plain && random.one_in(4) { Some(random.of(&["r1", "r2"])) } else { None },
+        port: (plain && random.one_in(8 * rare)).then(|| random.of(&[8080, 9090])),
+        alone: plain && random.one_in(4 * rare),
+        rack: if plain && random.one_in(4 * rare) { Some(random.of(&["r1", "r2"])) } else { None },
         spread: (!plain && !random.one_in(4))
             .then(|| if random.one_in(2) { None } else { Some(random.of(&[(50, 50), (70, 30)])) }),
         sticky: kind == Kind::Plain && random.one_in(12),

@@ -409,8 +409,9 @@ mod tests {
         };
         let tar = unzipped(&saved.body);
         let mut changed = tar.clone();
-        let place = tar.windows(4).position(|w| w == b"kept").expect("the namespace");
-        changed[place] = b'w';
+        // Behind the header of the file, which has 512 bytes.
+        let place = 512 + 64 + tar.windows(9).position(|w| w == b"state.bin").expect("the state");
+        changed[place] ^= 1;
         for (archive, want) in [
             (b"not a snapshot".to_vec(), "failed to decompress snapshot: gzip: invalid header"),
             (Vec::new(), "failed to decompress snapshot: gzip: invalid header"),

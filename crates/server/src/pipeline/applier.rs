@@ -155,7 +155,10 @@ impl Applier {
     /// Forgets the optimistic state: the next plan is checked against the store, once no plan is in flight.
     fn forget_ahead(&mut self) {
         self.ahead = None;
-        self.to_add.clear();
+        // There is a value per plan: that of a plan which was not added is zero.
+        for _ in self.to_add.drain(..) {
+            self.server.metrics().time("nomad.plan.optimistic_apply", Duration::ZERO, &[]);
+        }
     }
 
     fn note(&mut self, ended: Ended) {

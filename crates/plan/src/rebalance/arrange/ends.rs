@@ -69,8 +69,13 @@ impl Arranger<'_> {
         if harmed.is_empty() {
             return Ok(());
         }
+        // A later step may take away what a move of this one adds: the end is measured.
         let there = |e: &&Arc<AllocEntry>| harmed.contains(e.alloc.node_id.as_str());
-        self.harmful.extend(followed.placed.iter().filter(there).cloned());
+        let harmful: Vec<Arc<AllocEntry>> = followed.placed.iter().filter(there).cloned().collect();
+        if harmful.is_empty() {
+            return Ok(());
+        }
+        self.harmful.extend(harmful);
         Err(Reason::Harms)
     }
 }
