@@ -53,7 +53,7 @@ fn cluster(seed: u64) -> SnapshotFile {
         let resources = NodeResources { networks: vec![network], ..Default::default() };
         let attributes = [("unique.hostname", format!("n{n}")), ("ü \u{1f3d5}", "x".repeat(70))];
         Node {
-            id: if n % 2 == 0 { format!("{n:08x}-1bd5-c81d-c7e2-2f6e0bb2d1a0") } else { format!("node-{n}") },
+            id: if n.is_multiple_of(2) { format!("{n:08x}-1bd5-c81d-c7e2-2f6e0bb2d1a0") } else { format!("node-{n}") },
             name: format!("n{n}"),
             datacenter: format!("dc{}", n % 2),
             node_resources: Some(resources.into()),
@@ -84,7 +84,7 @@ fn cluster(seed: u64) -> SnapshotFile {
         let id = random.below(7);
         let known = job(id, random.below(4));
         Arc::new(Allocation {
-            id: if n % 3 == 0 {
+            id: if n.is_multiple_of(3) {
                 format!("alloc-{n}-{}", "y".repeat(30)).into()
             } else {
                 format!("{n:08x}-0000-0000-0000-00000000000a").into()

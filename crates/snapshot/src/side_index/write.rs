@@ -195,10 +195,13 @@ struct NodeBlocks {
     alloc_blocks: Vec<Block>,
 }
 
+/// Some nodes that one thread wrote: the first slot, their blocks, and the ends of their facts.
+type WrittenNodes = (u32, Vec<Block>, Vec<u32>);
+
 /// Writes nodes and their allocations.
 fn nodes_and_allocs(out: &Out<'_>, state: &State, jobs: &JobPositions, slots: u32) -> io::Result<NodeBlocks> {
     let next = AtomicU32::new(0);
-    let some = || -> io::Result<Vec<(u32, Vec<Block>, Vec<u32>)>> {
+    let some = || -> io::Result<Vec<WrittenNodes>> {
         let mut written = Vec::new();
         let (mut facts, mut writer) = (Writer::new(&out.names), Writer::new(&out.names));
         loop {
