@@ -1,0 +1,179 @@
+//! The document around a page.
+
+use maud::{DOCTYPE, Markup, html};
+
+use crate::assets;
+use crate::cluster::Source;
+use crate::parts::time;
+use crate::visit::Visit;
+
+/// A page.
+#[derive(Debug)]
+pub(crate) struct Page {
+    /// The title, as text.
+    pub title: String,
+    /// Where the page is in the navigation.
+    pub area: Area,
+    /// What is below the heading.
+    pub body: Markup,
+    /// The topics of the event stream (`Job:web`, `Allocation:*`) that change the page. An open page is read again when
+    /// an event of one comes.
+    pub topics: Vec<String>,
+    /// What precedes the title: pages above this one, with their addresses.
+    pub trail: Vec<(String, String)>,
+}
+
+impl Page {
+    /// A page without topics and trail.
+    pub(crate) fn new(area: Area, title: impl Into<String>, body: Markup) -> Page {
+        Page { title: title.into(), area, body, topics: Vec::new(), trail: Vec::new() }
+    }
+
+    /// The page with the topics that change it.
+    pub(crate) fn follows(mut self, topics: impl IntoIterator<Item = impl Into<String>>) -> Page {
+        self.topics = topics.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// The page below another one.
+    pub(crate) fn below(mut self, title: impl Into<String>, address: impl Into<String>) -> Page {
+        self.trail.push((title.into(), address.into()));
+        self
+    }
+}
+
+/// An area of the navigation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Area {
+    Overview,
+    Jobs,
+    Allocations,
+    Evaluations,
+    Deployments,
+    Clients,
+    Servers,
+    Topology,
+    Plan,
+    Questions,
+    Services,
+    Variables,
+    Storage,
+    Namespaces,
+    Access,
+    /// None of them.
+    Other,
+}
+
+/// The areas that the navigation shows, with the paths of their pages.
+const NAVIGATION: [(&str, &[(Area, &str, &str)]); 3] = [
+    (
+        "Workload",
+        &[
+            (Area::Overview, "Overview", "/ui/"),
+            (Area::Jobs, "Jobs", "/ui/jobs"),
+            (Area::Allocations, "Allocations", "/ui/allocations"),
+            (Area::Deployments, "Deployments", "/ui/deployments"),
+            (Area::Evaluations, "Evaluations", "/ui/evaluations"),
+            (Area::Services, "Services", "/ui/services"),
+            (Area::Variables, "Variables", "/ui/variables"),
+            (Area::Storage, "Storage", "/ui/storage"),
+        ],
+    ),
+    (
+        "Cluster",
+        &[
+            (Area::Topology, "Topology", "/ui/topology"),
+            (Area::Clients, "Clients", "/ui/clients"),
+            (Area::Servers, "Servers", "/ui/servers"),
+            (Area::Namespaces, "Namespaces and pools", "/ui/namespaces"),
+            (Area::Access, "Access", "/ui/access"),
+        ],
+    ),
+    ("Before you change it", &[(Area::Plan, "Plan a job", "/ui/plan"), (Area::Questions, "What if", "/ui/questions")]),
+];
+
+/// The whole document.
+pub(crate) fn document(visit: &Visit, page: &Page) -> Markup {
+    html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                title { (page.title) " – encamp" }
+                link rel="icon" href=(assets::address("icon.svg"));
+                link rel="stylesheet" href=(assets::address("app.css"));
+                script src=(assets::address("app.js")) type="module" {}
+            }
+            body {
+                a.skip href="#main" { "Skip to the content" }
+                (header(visit))
+                (navigation(page.area))
+                main id="main" tabindex="-1" data-topics=[topics(visit, page)] {
+                    (trail(page))
+                    h1 { (page.title) }
+                    (page.body)
+                }
+            }
+        }
+    }
+}
+
+/// The topics of the page for the script that follows them; none for a file.
+fn topics(visit: &Visit, page: &Page) -> Option<String> {
+    (visit.source().is_live() && !page.topics.is_empty()).then(|| page.topics.join(" "))
+}
+
+fn header(visit: &Visit) -> Markup {
+    html! {
+        header.top {
+            a.brand href="/ui/" { "encamp" }
+            (source(visit))
+            form.search action="/ui/search" method="get" role="search" {
+                input type="search" name="q" aria-label="Search" placeholder="Search  /" accesskey="s"
+                    value=[visit.parameter("q")];
+            }
+            // The script shows here that it cannot reach the agent.
+            p.connection role="status" hidden { "Connection lost. Trying again…" }
+            @if visit.source().is_live() {
+                a.account href="/ui/settings/tokens" { @if visit.is_signed_in() { "Signed in" } @else { "Sign in" } }
+            }
+        }
+    }
+}
+
+fn source(visit: &Visit) -> Markup {
+    match visit.source() {
+        Source::Agent { region, .. } => html! { span.source { "region " (region) } },
+        Source::Address(address) => html! { span.source { (address) } },
+        Source::File { name, taken } => html! {
+            span.source { "file " (name) @if *taken > 0 { ", as of " (time::moment(visit, *taken)) } }
+        },
+    }
+}
+
+fn navigation(area: Area) -> Markup {
+    html! {
+        nav.areas aria-label="Areas" {
+            @for (group, entries) in NAVIGATION {
+                h2 { (group) }
+                ul {
+                    @for (of, name, path) in entries {
+                        li { a href=(path) aria-current=[(*of == area).then_some("page")] { (name) } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn trail(page: &Page) -> Markup {
+    html! {
+        @if !page.trail.is_empty() {
+            nav.trail aria-label="Above this page" {
+                ol { @for (title, address) in &page.trail { li { a href=(address) { (title) } } } }
+            }
+        }
+    }
+}

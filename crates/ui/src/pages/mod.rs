@@ -1,0 +1,21 @@
+//! The pages, by area. Each is an `async fn(&Visit, …) -> Result<Page, PageError>`; an action is an
+//! `async fn(&Visit, …) -> Result<Done, PageError>`.
+
+pub(crate) mod overview;
+pub(crate) mod sign_in;
+
+/// What follows an action: the page that the browser goes to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Done {
+    /// The address of the page.
+    pub to: String,
+    /// What the page says first.
+    pub message: String,
+}
+
+impl Done {
+    /// An action that was carried out.
+    pub(crate) fn new(to: impl Into<String>, message: impl Into<String>) -> Done {
+        Done { to: to.into(), message: message.into() }
+    }
+}

@@ -1,0 +1,20 @@
+//! The overview: what needs attention first, then how the cluster is.
+
+use encamp_model::responses::{JobListStub, NodeListStub};
+use maud::html;
+
+use crate::error::PageError;
+use crate::layout::{Area, Page};
+use crate::parts::table::facts;
+use crate::visit::Visit;
+
+/// `/ui/`
+pub(crate) async fn overview(visit: &Visit) -> Result<Page, PageError> {
+    let query = [("namespace", visit.namespace())];
+    let jobs: Vec<JobListStub> = visit.read("/v1/jobs", &query).await?;
+    let nodes: Vec<NodeListStub> = visit.read("/v1/nodes", &[]).await?;
+    let body = html! {
+        (facts(&[("Jobs", html! { (jobs.len()) }), ("Clients", html! { (nodes.len()) })]))
+    };
+    Ok(Page::new(Area::Overview, "Overview", body).follows(["Job:*", "Node:*", "Allocation:*", "Deployment:*"]))
+}

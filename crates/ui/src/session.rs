@@ -1,0 +1,197 @@
+//! Who looks at the pages: cookies with the token of a person, and the tokens of forms.
+//!
+//! The cookie of a session holds a random ID, another one the API token of the person who signed in. Scripts cannot read
+//! them, and browsers send them to requests of our own pages alone (`SameSite=Strict`). A request that changes anything
+//! needs the token of a form as well, which is made of the session's ID with a key of this process.
+
+use std::fmt;
+
+use axum::http::header::{COOKIE, HOST, ORIGIN};
+use axum::http::{HeaderMap, HeaderValue};
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use encamp_model::SecretString;
+use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+use ring::hmac;
+
+/// The cookie with the ID of a session.
+const SESSION: &str = "encamp_session";
+/// The cookie with the API token of a person.
+const TOKEN: &str = "encamp_token";
+/// The cookie with the message of an action for the page that follows it.
+const MESSAGE: &str = "encamp_message";
+/// How long that cookie is kept, in seconds.
+const MESSAGE_AGE: u32 = 30;
+/// The bytes of keys and IDs.
+const RANDOM: usize = 32;
+
+/// Who may open the pages.
+#[derive(Debug, Clone)]
+pub enum Entrance {
+    /// Everybody who reaches the port; what they see and do depends on their API token.
+    Open,
+    /// Those who know a token, which the first address contains. Requests have to name one of these hosts, so that no
+    /// other site's name leads here (DNS rebinding).
+    Token {
+        /// The token.
+        token: SecretString,
+        /// Host and port as browsers send them, such as `127.0.0.1:4747`.
+        hosts: Vec<String>,
+    },
+}
+
+/// Why a request is refused before any page is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Refused {
+    /// The request names another host.
+    #[error("This address does not belong to the web UI. Open the address that encamp printed.")]
+    Host,
+    /// The token of the entrance is missing.
+    #[error("The address lacks the token of this web UI. Open the address that encamp printed.")]
+    NoEntrance,
+    /// The request comes from another site, or from a page of an earlier session.
+    #[error("This form is from another site or from an earlier session. Go back, reload the page, and send it again.")]
+    Form,
+}
+
+/// Checks requests and makes cookies.
+pub(crate) struct Sessions {
+    key: hmac::Key,
+    entrance: Entrance,
+}
+
+impl fmt::Debug for Sessions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sessions").field("entrance", &self.entrance).finish_non_exhaustive()
+    }
+}
+
+/// The session of a request.
+#[derive(Debug, Clone)]
+pub(crate) struct Session {
+    /// Its ID.
+    id: String,
+    /// Whether the browser does not have its cookie yet.
+    pub new: bool,
+    /// The API token of the person; empty for none.
+    pub token: SecretString,
+}
+
+impl Sessions {
+    /// # Errors
+    /// The system has no random numbers.
+    pub(crate) fn new(entrance: Entrance) -> Result<Sessions, getrandom::Error> {
+        let mut key = [0; RANDOM];
+        getrandom::fill(&mut key)?;
+        Ok(Sessions { key: hmac::Key::new(hmac::HMAC_SHA256, &key), entrance })
+    }
+
+    /// The session of a request for a page. `given`: the token of the entrance in the address.
+    ///
+    /// # Errors
+    /// [`Refused`], if the entrance is not open for the request.
+    pub(crate) fn of(&self, headers: &HeaderMap, given: Option<&str>) -> Result<Session, Refused> {
+        let known = cookie(headers, SESSION).filter(|id| !id.is_empty());
+        let session = match &self.entrance {
+            Entrance::Open => known,
+            Entrance::Token { token, hosts } => {
+                let host = headers.get(HOST).and_then(|h| h.to_str().ok()).unwrap_or_default();
+                if !hosts.iter().any(|h| h == host) {
+                    return Err(Refused::Host);
+                }
+                // The ID of an admitted session is made of the token, so nothing has to be remembered.
+                let admitted = self.sign("entrance", token.expose());
+                let entered = given.is_some_and(|given| *token == SecretString::from(given.to_string()));
+                match known {
+                    Some(id) if self.verify("entrance", token.expose(), &id) => Some(id),
+                    _ if entered => return Ok(Session { id: admitted, new: true, token: SecretString::default() }),
+                    _ => return Err(Refused::NoEntrance),
+                }
+            }
+        };
+        let token = SecretString::from(cookie(headers, TOKEN).unwrap_or_default());
+        match session {
+            Some(id) => Ok(Session { id, new: false, token }),
+            None => Ok(Session { id: random_id(), new: true, token }),
+        }
+    }
+
+    /// The token for forms of a session's pages.
+    pub(crate) fn form_token(&self, session: &Session) -> String {
+        self.sign("form", &session.id)
+    }
+
+    /// Checks a request that changes something: `given` is the token of its form.
+    ///
+    /// # Errors
+    /// [`Refused::Form`].
+    pub(crate) fn check_form(&self, headers: &HeaderMap, session: &Session, given: &str) -> Result<(), Refused> {
+        let text = |name| headers.get(name).and_then(|v: &HeaderValue| v.to_str().ok());
+        let from_here = match text(ORIGIN) {
+            Some(origin) => origin.split_once("://").map(|(_, host)| host) == text(HOST),
+            None => true,
+        };
+        let site = headers.get("sec-fetch-site").and_then(|v| v.to_str().ok());
+        let same_site = matches!(site, None | Some("same-origin"));
+        if from_here && same_site && !session.new && self.verify("form", &session.id, given) {
+            Ok(())
+        } else {
+            Err(Refused::Form)
+        }
+    }
+
+    fn sign(&self, purpose: &str, of: &str) -> String {
+        URL_SAFE_NO_PAD.encode(hmac::sign(&self.key, format!("{purpose}\0{of}").as_bytes()))
+    }
+
+    fn verify(&self, purpose: &str, of: &str, signature: &str) -> bool {
+        URL_SAFE_NO_PAD
+            .decode(signature)
+            .is_ok_and(|given| hmac::verify(&self.key, format!("{purpose}\0{of}").as_bytes(), &given).is_ok())
+    }
+}
+
+impl Session {
+    /// The header that gives the browser the session's cookie.
+    pub(crate) fn cookie(&self) -> Option<HeaderValue> {
+        HeaderValue::from_str(&format!("{SESSION}={}; Path=/ui/; HttpOnly; SameSite=Strict", self.id)).ok()
+    }
+}
+
+/// The header that gives the browser an API token; an empty token removes it.
+pub(crate) fn token_cookie(token: &SecretString) -> Option<HeaderValue> {
+    let age = if token.is_empty() { "; Max-Age=0" } else { "" };
+    let text = format!("{TOKEN}={}; Path=/ui/; HttpOnly; SameSite=Strict{age}", token.expose());
+    let mut value = HeaderValue::from_str(&text).ok()?;
+    value.set_sensitive(true);
+    Some(value)
+}
+
+/// The message of the action that led to a page.
+pub(crate) fn message(headers: &HeaderMap) -> Option<String> {
+    let encoded = cookie(headers, MESSAGE).filter(|text| !text.is_empty())?;
+    Some(percent_decode_str(&encoded).decode_utf8_lossy().into_owned())
+}
+
+/// The header that gives the browser the message for the next page; an empty one removes it.
+pub(crate) fn message_cookie(message: &str) -> Option<HeaderValue> {
+    let age = if message.is_empty() { 0 } else { MESSAGE_AGE };
+    let text = utf8_percent_encode(message, NON_ALPHANUMERIC);
+    HeaderValue::from_str(&format!("{MESSAGE}={text}; Path=/ui/; HttpOnly; SameSite=Strict; Max-Age={age}")).ok()
+}
+
+/// The value of a cookie.
+fn cookie(headers: &HeaderMap, name: &str) -> Option<String> {
+    let cookies = headers.get_all(COOKIE).iter().filter_map(|v| v.to_str().ok());
+    let mut pairs = cookies.flat_map(|text| text.split(';')).filter_map(|pair| pair.trim().split_once('='));
+    pairs.find(|(found, _)| *found == name).map(|(_, value)| value.to_string())
+}
+
+/// A random ID; without random numbers an empty one, which no form token fits.
+fn random_id() -> String {
+    let mut bytes = [0; RANDOM];
+    match getrandom::fill(&mut bytes) {
+        Ok(()) => URL_SAFE_NO_PAD.encode(bytes),
+        Err(_) => String::new(),
+    }
+}
