@@ -8,18 +8,18 @@ use axum::body::{Body, to_bytes};
 use axum::extract::{RawPathParams, Request, State};
 use axum::http::{HeaderMap, HeaderValue, Method, Response, StatusCode, header};
 use axum::routing::{MethodRouter, any, get, post};
-use futures_util::future::BoxFuture;
 use jiff::Timestamp;
 use maud::html;
 
 use crate::cluster::Cluster;
 use crate::error::PageError;
 use crate::layout::{Area, Page, document};
-use crate::pages::{Done, overview, sign_in};
+use crate::pages::routes::{ActionHandler, PageHandler, StreamHandler};
+use crate::pages::{AREAS, Done, sign_in};
 use crate::parts::state::{Tone, notice};
 use crate::session::{Entrance, Session, Sessions};
 use crate::visit::Visit;
-use crate::{assets, live, security, session};
+use crate::{assets, security, session};
 
 /// The longest form, in bytes: job files are parts of forms.
 const MAX_FORM: usize = 4 << 20;
@@ -27,32 +27,6 @@ const MAX_FORM: usize = 4 << 20;
 const ENTRANCE: &str = "entrance";
 /// The field of forms with their token.
 const FORM_TOKEN: &str = "form_token";
-
-type PageHandler = for<'a> fn(&'a Visit) -> BoxFuture<'a, Result<Page, PageError>>;
-type ActionHandler = for<'a> fn(&'a Visit) -> BoxFuture<'a, Result<Done, PageError>>;
-type StreamHandler = fn(Visit, Request) -> BoxFuture<'static, Result<Response<Body>, PageError>>;
-
-macro_rules! handler {
-    ($function:path) => {
-        |visit| Box::pin($function(visit))
-    };
-}
-
-macro_rules! stream {
-    ($function:path) => {
-        |visit, request| Box::pin($function(visit, request))
-    };
-}
-
-/// The pages.
-const PAGES: &[(&str, PageHandler)] =
-    &[("/ui/", handler!(overview::overview)), ("/ui/settings/tokens", handler!(sign_in::page))];
-
-/// The actions of forms.
-const ACTIONS: &[(&str, ActionHandler)] = &[];
-
-/// What open pages read without end, and downloads.
-const STREAMS: &[(&str, StreamHandler)] = &[("/ui/live", stream!(live::events))];
 
 #[derive(Clone)]
 struct Ui {
@@ -71,14 +45,16 @@ pub fn router(cluster: Arc<dyn Cluster>, entrance: Entrance) -> std::io::Result<
         .route("/ui/sign-in", post(sign_in))
         .route("/ui/sign-out", post(sign_out))
         .fallback(nothing);
-    for (path, handler) in PAGES {
-        router = router.route(path, page(*handler));
-    }
-    for (path, handler) in ACTIONS {
-        router = router.route(path, action(*handler));
-    }
-    for (path, handler) in STREAMS {
-        router = router.route(path, stream(*handler));
+    for area in AREAS {
+        for (path, handler) in area.pages {
+            router = router.route(path, page(*handler));
+        }
+        for (path, handler) in area.actions {
+            router = router.route(path, action(*handler));
+        }
+        for (path, handler) in area.streams {
+            router = router.route(path, stream(*handler));
+        }
     }
     Ok(router.with_state(ui))
 }

@@ -2,7 +2,13 @@
 //! `async fn(&Visit, …) -> Result<Done, PageError>`.
 
 pub(crate) mod overview;
+pub(crate) mod routes;
 pub(crate) mod sign_in;
+
+use routes::Routes;
+
+/// The routes of all areas.
+pub(crate) const AREAS: &[Routes] = &[overview::ROUTES, sign_in::ROUTES];
 
 /// What follows an action: the page that the browser goes to.
 #[derive(Debug, Clone, PartialEq, Eq)]

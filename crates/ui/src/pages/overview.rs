@@ -3,10 +3,15 @@
 use encamp_model::responses::{JobListStub, NodeListStub};
 use maud::html;
 
+use super::routes::{Routes, handler, stream};
 use crate::error::PageError;
 use crate::layout::{Area, Page};
+use crate::live;
 use crate::parts::table::facts;
 use crate::visit::Visit;
+
+pub(crate) const ROUTES: Routes =
+    Routes { pages: &[("/ui/", handler!(overview))], actions: &[], streams: &[("/ui/live", stream!(live::events))] };
 
 /// `/ui/`
 pub(crate) async fn overview(visit: &Visit) -> Result<Page, PageError> {

@@ -5,11 +5,15 @@ use maud::html;
 use serde::Deserialize;
 
 use super::Done;
+use super::routes::{Routes, handler};
 use crate::error::PageError;
 use crate::layout::{Area, Page};
 use crate::parts::form;
 use crate::parts::table::facts;
 use crate::visit::Visit;
+
+pub(crate) const ROUTES: Routes =
+    Routes { pages: &[("/ui/settings/tokens", handler!(page))], actions: &[], streams: &[] };
 
 /// What the page shows of a token.
 #[derive(Debug, Default, Deserialize)]
