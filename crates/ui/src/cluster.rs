@@ -5,6 +5,8 @@ use axum::http::{Request, Response};
 use encamp_model::SecretString;
 use futures_util::future::BoxFuture;
 
+use crate::appearance::Appearance;
+
 /// What the pages are about.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Source {
@@ -71,9 +73,15 @@ pub trait Cluster: Send + Sync {
     /// What it is.
     fn source(&self) -> &Source;
 
+    /// What its operator chose about the pages.
+    fn appearance(&self) -> Option<&Appearance> {
+        None
+    }
+
     /// Sends a request to the HTTP API. The request has the path and the parameters of the API (`/v1/...`), and the
     /// header `X-Nomad-Token` if the person at the browser has a token. Its answer may be a stream, and may be the
     /// upgrade to a WebSocket that the request asks for.
+    /// Its extensions are those of the browser's request.
     ///
     /// # Errors
     /// The cluster did not answer. Answers with an error status are answers.

@@ -2,6 +2,7 @@
 
 use maud::{DOCTYPE, Markup, html};
 
+use crate::appearance::LABEL_STYLE;
 use crate::assets;
 use crate::cluster::Source;
 use crate::parts::time;
@@ -104,6 +105,7 @@ pub(crate) fn document(visit: &Visit, page: &Page) -> Markup {
                 title { (page.title) " – encamp" }
                 link rel="icon" href=(assets::address("icon.svg"));
                 link rel="stylesheet" href=(assets::address("app.css"));
+                @if visit.label().is_some() { link rel="stylesheet" href=(LABEL_STYLE); }
                 script src=(assets::address("app.js")) type="module" {}
             }
             body {
@@ -129,6 +131,7 @@ fn header(visit: &Visit) -> Markup {
     html! {
         header.top {
             a.brand href="/ui/" { "encamp" }
+            @if let Some(label) = visit.label() { span.label { (label.text) } }
             (source(visit))
             form.search action="/ui/search" method="get" role="search" {
                 input type="search" name="q" aria-label="Search" placeholder="Search  /" accesskey="s"

@@ -6,9 +6,9 @@
 //!
 //! A module uses only those before it:
 //!
-//! 1. [`cluster`]: what answers API requests and runs commands.
-//! 2. `security`: headers of all responses. `session`: cookies, tokens of sessions and forms. `assets`: style sheet,
-//!    scripts.
+//! 1. `security`: headers of all responses. [`appearance`]: what the operator of an agent chooses about them.
+//! 2. [`cluster`]: what answers API requests and runs commands. [`command`]: commands as subprocesses. `session`:
+//!    cookies, tokens of sessions and forms. `assets`: style sheet, scripts.
 //! 3. `visit`: one request of a browser: its token, parameters and form; API calls. `error`: why there is no page.
 //! 4. `parts`: tables, states, times, forms. `layout`: the document around a page.
 //! 5. `pages`: the pages, by area, with the actions of their forms. `live`: events and streams for open pages.
@@ -20,8 +20,10 @@
 
 #![warn(missing_docs)]
 
+pub mod appearance;
 mod assets;
 pub mod cluster;
+pub mod command;
 mod error;
 mod layout;
 mod live;
@@ -32,6 +34,7 @@ mod security;
 mod session;
 mod visit;
 
+pub use appearance::Appearance;
 pub use cluster::{Cluster, CommandOutput, NoCommand, Source, Unreachable};
 pub use routes::router;
 pub use session::Entrance;

@@ -7,10 +7,12 @@ use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::extract::{RawPathParams, Request, State};
 use axum::http::{HeaderMap, HeaderValue, Method, Response, StatusCode, header};
+use axum::middleware::map_response_with_state;
 use axum::routing::{MethodRouter, any, get, post};
 use jiff::Timestamp;
 use maud::html;
 
+use crate::appearance::{self, Appearance, Label};
 use crate::cluster::Cluster;
 use crate::error::PageError;
 use crate::layout::{Area, Page, document};
@@ -42,6 +44,7 @@ pub fn router(cluster: Arc<dyn Cluster>, entrance: Entrance) -> std::io::Result<
     let ui = Ui { cluster, sessions: Arc::new(Sessions::new(entrance).map_err(std::io::Error::other)?) };
     let mut router = Router::new()
         .route("/ui/assets/{version}/{name}", get(asset))
+        .route(appearance::LABEL_STYLE, get(label_style))
         .route("/ui/sign-in", post(sign_in))
         .route("/ui/sign-out", post(sign_out))
         .fallback(nothing);
@@ -56,7 +59,16 @@ pub fn router(cluster: Arc<dyn Cluster>, entrance: Entrance) -> std::io::Result<
             router = router.route(path, stream(*handler));
         }
     }
-    Ok(router.with_state(ui))
+    let policy = ui.cluster.appearance().and_then(Appearance::policy).cloned();
+    let router = router.with_state(ui);
+    let Some(policy) = policy else { return Ok(router) };
+    Ok(router.layer(map_response_with_state(policy, with_policy)))
+}
+
+/// The response with another content security policy.
+async fn with_policy(State(policy): State<HeaderValue>, mut response: Response<Body>) -> Response<Body> {
+    response.headers_mut().insert(header::CONTENT_SECURITY_POLICY, policy);
+    response
 }
 
 fn page(handler: PageHandler) -> MethodRouter<Ui, Infallible> {
@@ -90,7 +102,7 @@ fn action(handler: ActionHandler) -> MethodRouter<Ui, Infallible> {
             Err(refused) => return plain(&refused),
         };
         match done {
-            Ok(done) => went(&done),
+            Ok(done) => went(&headers, &done),
             Err(e) => finish(&visit, &session, &headers, e.status(), problem(&e)),
         }
     })
@@ -138,14 +150,14 @@ fn begin(ui: &Ui, names: &RawPathParams, request: &Request) -> Result<Begun, Pag
     if entrance.is_some() {
         let pairs: Vec<_> = parameters.iter().map(|(n, v)| (n.as_str(), v.as_str())).collect();
         let mut response = redirect(&crate::visit::with_query(path, &pairs));
-        response.headers_mut().extend(session.cookie().map(|cookie| (header::SET_COOKIE, cookie)));
+        response.headers_mut().extend(session.cookie(request.headers()).map(|cookie| (header::SET_COOKIE, cookie)));
         return Ok(Begun::Entered(response));
     }
     let form_token = ui.sessions.form_token(&session);
     let now = i64::try_from(Timestamp::now().as_nanosecond()).unwrap_or(i64::MAX);
     let visit = Visit::new(ui.cluster.clone(), session.token.clone(), path.to_string(), parameters, form_token, now);
     let names = names.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
-    Ok(Begun::Visit(session, visit.with_names(names)))
+    Ok(Begun::Visit(session, visit.with_names(names).with_connection(request.extensions().clone())))
 }
 
 /// A request with a form, after its token was checked.
@@ -174,10 +186,10 @@ fn finish(visit: &Visit, session: &Session, headers: &HeaderMap, status: StatusC
     let out = response.headers_mut();
     out.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
     if session.new {
-        out.extend(session.cookie().map(|cookie| (header::SET_COOKIE, cookie)));
+        out.extend(session.cookie(headers).map(|cookie| (header::SET_COOKIE, cookie)));
     }
     if message.is_some() {
-        out.extend(session::message_cookie("").map(|cookie| (header::SET_COOKIE, cookie)));
+        out.extend(session::message_cookie(headers, "").map(|cookie| (header::SET_COOKIE, cookie)));
     }
     security::protect(response)
 }
@@ -215,9 +227,11 @@ fn redirect(to: &str) -> Response<Body> {
 }
 
 /// The browser goes to the page that follows an action.
-fn went(done: &Done) -> Response<Body> {
+fn went(headers: &HeaderMap, done: &Done) -> Response<Body> {
     let mut response = redirect(&done.to);
-    response.headers_mut().extend(session::message_cookie(&done.message).map(|cookie| (header::SET_COOKIE, cookie)));
+    response
+        .headers_mut()
+        .extend(session::message_cookie(headers, &done.message).map(|cookie| (header::SET_COOKIE, cookie)));
     security::protect(response)
 }
 
@@ -225,6 +239,14 @@ async fn asset(names: RawPathParams) -> Response<Body> {
     let name = names.iter().find(|(name, _)| *name == "name").map(|(_, value)| value).unwrap_or_default();
     let missing = || plain(&PageError::Missing { kind: "asset", name: name.to_string() });
     assets::response(name).map_or_else(missing, security::protect)
+}
+
+/// The colours of the label.
+async fn label_style(State(ui): State<Ui>) -> Response<Body> {
+    let label = ui.cluster.appearance().and_then(|a| a.label.as_ref());
+    let mut response = Response::new(Body::from(label.map(Label::style).unwrap_or_default()));
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("text/css; charset=utf-8"));
+    security::protect(response)
 }
 
 /// Signs in: the token becomes a cookie if the cluster knows it.
@@ -236,8 +258,10 @@ async fn sign_in(State(ui): State<Ui>, names: RawPathParams, request: Request) -
     };
     match sign_in::sign_in(&visit).await {
         Ok((token, done)) => {
-            let mut response = went(&done);
-            response.headers_mut().extend(session::token_cookie(&token).map(|cookie| (header::SET_COOKIE, cookie)));
+            let mut response = went(&headers, &done);
+            response
+                .headers_mut()
+                .extend(session::token_cookie(&headers, &token).map(|cookie| (header::SET_COOKIE, cookie)));
             response
         }
         Err(e) => finish(&visit, &session, &headers, e.status(), problem(&e)),
@@ -246,11 +270,12 @@ async fn sign_in(State(ui): State<Ui>, names: RawPathParams, request: Request) -
 
 /// Signs out: the cookie with the token is removed.
 async fn sign_out(State(ui): State<Ui>, names: RawPathParams, request: Request) -> Response<Body> {
+    let headers = request.headers().clone();
     if let Err(refused) = submitted(&ui, &names, request).await {
         return plain(&refused);
     }
-    let mut response = went(&Done::new("/ui/settings/tokens", "You are signed out."));
-    let removed = session::token_cookie(&encamp_model::SecretString::default());
+    let mut response = went(&headers, &Done::new("/ui/settings/tokens", "You are signed out."));
+    let removed = session::token_cookie(&headers, &encamp_model::SecretString::default());
     response.headers_mut().extend(removed.map(|cookie| (header::SET_COOKIE, cookie)));
     response
 }

@@ -14,6 +14,9 @@ use encamp_model::SecretString;
 use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use ring::hmac;
 
+// Browsers send cookies of one host to all its ports. The names of ours end with the port, so that pages of another
+// cluster on the same host neither replace nor receive them.
+
 /// The cookie with the ID of a session.
 const SESSION: &str = "encamp_session";
 /// The cookie with the API token of a person.
@@ -152,16 +155,18 @@ impl Sessions {
 }
 
 impl Session {
-    /// The header that gives the browser the session's cookie.
-    pub(crate) fn cookie(&self) -> Option<HeaderValue> {
-        HeaderValue::from_str(&format!("{SESSION}={}; Path=/ui/; HttpOnly; SameSite=Strict", self.id)).ok()
+    /// The header that gives the browser the session's cookie. `headers`: those of the request.
+    pub(crate) fn cookie(&self, headers: &HeaderMap) -> Option<HeaderValue> {
+        let name = name_for(headers, SESSION);
+        HeaderValue::from_str(&format!("{name}={}; Path=/ui/; HttpOnly; SameSite=Strict", self.id)).ok()
     }
 }
 
-/// The header that gives the browser an API token; an empty token removes it.
-pub(crate) fn token_cookie(token: &SecretString) -> Option<HeaderValue> {
+/// The header that gives the browser an API token. `headers`: those of the request. An empty token removes it.
+pub(crate) fn token_cookie(headers: &HeaderMap, token: &SecretString) -> Option<HeaderValue> {
+    let name = name_for(headers, TOKEN);
     let age = if token.is_empty() { "; Max-Age=0" } else { "" };
-    let text = format!("{TOKEN}={}; Path=/ui/; HttpOnly; SameSite=Strict{age}", token.expose());
+    let text = format!("{name}={}; Path=/ui/; HttpOnly; SameSite=Strict{age}", token.expose());
     let mut value = HeaderValue::from_str(&text).ok()?;
     value.set_sensitive(true);
     Some(value)
@@ -173,18 +178,29 @@ pub(crate) fn message(headers: &HeaderMap) -> Option<String> {
     Some(percent_decode_str(&encoded).decode_utf8_lossy().into_owned())
 }
 
-/// The header that gives the browser the message for the next page; an empty one removes it.
-pub(crate) fn message_cookie(message: &str) -> Option<HeaderValue> {
+/// The header that gives the browser the message for the next page. `headers`: those of the request. An empty one removes it.
+pub(crate) fn message_cookie(headers: &HeaderMap, message: &str) -> Option<HeaderValue> {
+    let name = name_for(headers, MESSAGE);
     let age = if message.is_empty() { 0 } else { MESSAGE_AGE };
     let text = utf8_percent_encode(message, NON_ALPHANUMERIC);
-    HeaderValue::from_str(&format!("{MESSAGE}={text}; Path=/ui/; HttpOnly; SameSite=Strict; Max-Age={age}")).ok()
+    HeaderValue::from_str(&format!("{name}={text}; Path=/ui/; HttpOnly; SameSite=Strict; Max-Age={age}")).ok()
+}
+
+/// The name of a cookie for the host and port that a request was sent to.
+fn name_for(headers: &HeaderMap, name: &str) -> String {
+    let host = headers.get(HOST).and_then(|h| h.to_str().ok()).unwrap_or_default();
+    match host.rsplit_once(':').map(|(_, port)| port).filter(|p| p.bytes().all(|b| b.is_ascii_digit())) {
+        Some(port) => format!("{name}_{port}"),
+        None => name.to_string(),
+    }
 }
 
 /// The value of a cookie.
 fn cookie(headers: &HeaderMap, name: &str) -> Option<String> {
+    let name = &name_for(headers, name);
     let cookies = headers.get_all(COOKIE).iter().filter_map(|v| v.to_str().ok());
     let mut pairs = cookies.flat_map(|text| text.split(';')).filter_map(|pair| pair.trim().split_once('='));
-    pairs.find(|(found, _)| *found == name).map(|(_, value)| value.to_string())
+    pairs.find(|(found, _)| found == name).map(|(_, value)| value.to_string())
 }
 
 /// A random ID; without random numbers an empty one, which no form token fits.

@@ -5,13 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::{Body, to_bytes};
-use axum::http::{Method, Request, Response, StatusCode, header};
+use axum::http::{Extensions, Method, Request, Response, StatusCode, header};
 use encamp_model::SecretString;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::time::timeout;
 
+use crate::appearance::Label;
 use crate::cluster::{Cluster, CommandOutput, Source, Unreachable};
 use crate::error::PageError;
 
@@ -41,6 +42,8 @@ pub(crate) struct ReadMeta {
 pub(crate) struct Visit {
     cluster: Arc<dyn Cluster>,
     token: SecretString,
+    /// What the server knows of the browser's connection: API requests have it too.
+    connection: Extensions,
     /// The path of the page, as the browser sent it.
     pub path: String,
     /// The names in the path: `job` of `/ui/jobs/{job}`.
@@ -64,7 +67,14 @@ impl Visit {
         form_token: String,
         now: i64,
     ) -> Visit {
-        Visit { cluster, token, path, names: Vec::new(), parameters, fields: Vec::new(), form_token, now }
+        let (names, fields, connection) = (Vec::new(), Vec::new(), Extensions::new());
+        Visit { cluster, token, connection, path, names, parameters, fields, form_token, now }
+    }
+
+    /// The same with what the server knows of the browser's connection.
+    pub(crate) fn with_connection(mut self, connection: Extensions) -> Visit {
+        self.connection = connection;
+        self
     }
 
     /// The same with the names in its path.
@@ -92,6 +102,11 @@ impl Visit {
     /// What the pages are about.
     pub(crate) fn source(&self) -> &Source {
         self.cluster.source()
+    }
+
+    /// The label of the cluster, if it has one.
+    pub(crate) fn label(&self) -> Option<&Label> {
+        self.cluster.appearance().and_then(|a| a.label.as_ref())
     }
 
     /// Whether the person has given an API token.
@@ -268,6 +283,7 @@ impl Visit {
             value.set_sensitive(true);
             request.headers_mut().insert("x-nomad-token", value);
         }
+        request.extensions_mut().extend(self.connection.clone());
         self.cluster.send(request).await
     }
 
@@ -276,6 +292,10 @@ impl Visit {
     /// # Errors
     /// [`PageError::Command`].
     pub(crate) async fn run(&self, arguments: Vec<String>, input: Vec<u8>) -> Result<CommandOutput, PageError> {
+        // A command's requests come from the agent itself: who guesses tokens has to do it from their own address.
+        if self.is_signed_in() && matches!(self.source(), Source::Agent { acl: true, .. }) {
+            let _: serde::de::IgnoredAny = self.read("/v1/acl/token/self", &[]).await?;
+        }
         Ok(self.cluster.run(self.token.clone(), arguments, input).await?)
     }
 
