@@ -6,11 +6,11 @@ use std::sync::Arc;
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::extract::{RawPathParams, Request, State};
-use axum::http::{HeaderMap, HeaderValue, Method, Response, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, Method, Response, StatusCode, Uri, header};
 use axum::middleware::map_response_with_state;
 use axum::routing::{MethodRouter, any, get, post};
 use jiff::Timestamp;
-use maud::html;
+use maud::{DOCTYPE, html};
 
 use crate::appearance::{self, Appearance, Label};
 use crate::cluster::Cluster;
@@ -76,7 +76,7 @@ fn page(handler: PageHandler) -> MethodRouter<Ui, Infallible> {
         let headers = request.headers().clone();
         let (session, visit) = match begin(&ui, &names, &request) {
             Ok(Begun::Visit(session, visit)) => (session, visit),
-            Ok(Begun::Entered(response)) => return security::protect(response),
+            Ok(Begun::Answered(response)) => return security::protect(response),
             Err(refused) => return plain(&refused),
         };
         let page = handler(&visit).await;
@@ -115,7 +115,7 @@ fn stream(handler: StreamHandler) -> MethodRouter<Ui, Infallible> {
                 Ok(()) => visit,
                 Err(refused) => return plain(&refused),
             },
-            Ok(Begun::Entered(response)) => return security::protect(response),
+            Ok(Begun::Answered(response)) => return security::protect(response),
             Err(refused) => return plain(&refused),
         };
         match handler(visit, request).await {
@@ -137,27 +137,46 @@ fn reading_or_from_here(ui: &Ui, session: &Session, request: &Request, visit: &V
 /// What a request begins with.
 enum Begun {
     Visit(Session, Visit),
-    /// It named the token of the entrance: the browser goes on without it in the address.
-    Entered(Response<Body>),
+    /// The browser goes on without the token of the entrance in the address, or with its cookies.
+    Answered(Response<Body>),
 }
 
 fn begin(ui: &Ui, names: &RawPathParams, request: &Request) -> Result<Begun, PageError> {
     let query = request.uri().query().unwrap_or_default();
     let mut parameters: Vec<(String, String)> = form_urlencoded::parse(query.as_bytes()).into_owned().collect();
     let entrance = parameters.iter().position(|(name, _)| name == ENTRANCE).map(|at| parameters.remove(at).1);
-    let session = ui.sessions.of(request.headers(), entrance.as_deref())?;
     let path = request.uri().path();
+    if *request.method() == Method::GET && entrance.is_none() && session::comes_from_elsewhere(request.headers()) {
+        ui.sessions.check_host(request.headers())?;
+        return Ok(Begun::Answered(again(request.uri())));
+    }
+    let session = ui.sessions.of(request.headers(), entrance.as_deref())?;
     if entrance.is_some() {
         let pairs: Vec<_> = parameters.iter().map(|(n, v)| (n.as_str(), v.as_str())).collect();
         let mut response = redirect(&crate::visit::with_query(path, &pairs));
         response.headers_mut().extend(session.cookie(request.headers()).map(|cookie| (header::SET_COOKIE, cookie)));
-        return Ok(Begun::Entered(response));
+        return Ok(Begun::Answered(response));
     }
     let form_token = ui.sessions.form_token(&session);
     let now = i64::try_from(Timestamp::now().as_nanosecond()).unwrap_or(i64::MAX);
     let visit = Visit::new(ui.cluster.clone(), session.token.clone(), path.to_string(), parameters, form_token, now);
     let names = names.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
     Ok(Begun::Visit(session, visit.with_names(names).with_connection(request.extensions().clone())))
+}
+
+/// A page that leads to the same address at once: from a page of ours, with the cookies.
+fn again(address: &Uri) -> Response<Body> {
+    let address = address.path_and_query().map_or("/ui/", |a| a.as_str());
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head { meta charset="utf-8"; meta http-equiv="refresh" content={ "0;url=" (address) }; title { "encamp" } }
+            body { p { a href=(address) { "Go on" } } }
+        }
+    };
+    let mut response = Response::new(Body::from(page.into_string()));
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
+    response
 }
 
 /// A request with a form, after its token was checked.
@@ -287,7 +306,7 @@ async fn nothing(State(ui): State<Ui>, names: RawPathParams, request: Request) -
             let e = PageError::Missing { kind: "page", name: visit.path.clone() };
             finish(&visit, &session, &headers, e.status(), problem(&e))
         }
-        Ok(Begun::Entered(response)) => security::protect(response),
+        Ok(Begun::Answered(response)) => security::protect(response),
         Err(refused) => plain(&refused),
     }
 }

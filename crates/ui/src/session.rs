@@ -5,6 +5,7 @@
 //! needs the token of a form as well, which is made of the session's ID with a key of this process.
 
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use axum::http::header::{COOKIE, HOST, ORIGIN};
 use axum::http::{HeaderMap, HeaderValue};
@@ -33,8 +34,8 @@ const RANDOM: usize = 32;
 pub enum Entrance {
     /// Everybody who reaches the port; what they see and do depends on their API token.
     Open,
-    /// Those who know a token, which the first address contains. Requests have to name one of these hosts, so that no
-    /// other site's name leads here (DNS rebinding).
+    /// The browser that first shows a token, which the first address contains. Requests have to name one of these hosts,
+    /// so that no other site's name leads here (DNS rebinding).
     Token {
         /// The token.
         token: SecretString,
@@ -49,6 +50,9 @@ pub(crate) enum Refused {
     /// The request names another host.
     #[error("This address does not belong to the web UI. Open the address that encamp printed.")]
     Host,
+    /// A browser was admitted by the token before.
+    #[error("This address has admitted a browser already. Go on there, or start encamp ui again for a new address.")]
+    Used,
     /// The token of the entrance is missing.
     #[error("The address lacks the token of this web UI. Open the address that encamp printed.")]
     NoEntrance,
@@ -61,6 +65,8 @@ pub(crate) enum Refused {
 pub(crate) struct Sessions {
     key: hmac::Key,
     entrance: Entrance,
+    /// Whether the token of the entrance has admitted a browser.
+    used: AtomicBool,
 }
 
 impl fmt::Debug for Sessions {
@@ -86,7 +92,7 @@ impl Sessions {
     pub(crate) fn new(entrance: Entrance) -> Result<Sessions, getrandom::Error> {
         let mut key = [0; RANDOM];
         getrandom::fill(&mut key)?;
-        Ok(Sessions { key: hmac::Key::new(hmac::HMAC_SHA256, &key), entrance })
+        Ok(Sessions { key: hmac::Key::new(hmac::HMAC_SHA256, &key), entrance, used: AtomicBool::new(false) })
     }
 
     /// The session of a request for a page. `given`: the token of the entrance in the address.
@@ -97,16 +103,14 @@ impl Sessions {
         let known = cookie(headers, SESSION).filter(|id| !id.is_empty());
         let session = match &self.entrance {
             Entrance::Open => known,
-            Entrance::Token { token, hosts } => {
-                let host = headers.get(HOST).and_then(|h| h.to_str().ok()).unwrap_or_default();
-                if !hosts.iter().any(|h| h == host) {
-                    return Err(Refused::Host);
-                }
+            Entrance::Token { token, .. } => {
+                self.check_host(headers)?;
                 // The ID of an admitted session is made of the token, so nothing has to be remembered.
                 let admitted = self.sign("entrance", token.expose());
                 let entered = given.is_some_and(|given| *token == SecretString::from(given.to_string()));
                 match known {
                     Some(id) if self.verify("entrance", token.expose(), &id) => Some(id),
+                    _ if entered && self.used.swap(true, Ordering::AcqRel) => return Err(Refused::Used),
                     _ if entered => return Ok(Session { id: admitted, new: true, token: SecretString::default() }),
                     _ => return Err(Refused::NoEntrance),
                 }
@@ -116,6 +120,18 @@ impl Sessions {
         match session {
             Some(id) => Ok(Session { id, new: false, token }),
             None => Ok(Session { id: random_id(), new: true, token }),
+        }
+    }
+
+    /// Checks that a request names a host of these pages.
+    ///
+    /// # Errors
+    /// [`Refused::Host`].
+    pub(crate) fn check_host(&self, headers: &HeaderMap) -> Result<(), Refused> {
+        let host = headers.get(HOST).and_then(|h| h.to_str().ok()).unwrap_or_default();
+        match &self.entrance {
+            Entrance::Token { hosts, .. } if !hosts.iter().any(|h| h == host) => Err(Refused::Host),
+            Entrance::Token { .. } | Entrance::Open => Ok(()),
         }
     }
 
@@ -160,6 +176,12 @@ impl Session {
         let name = name_for(headers, SESSION);
         HeaderValue::from_str(&format!("{name}={}; Path=/ui/; HttpOnly; SameSite=Strict", self.id)).ok()
     }
+}
+
+/// Whether a link of another site led to a page: browsers send no cookies then.
+pub(crate) fn comes_from_elsewhere(headers: &HeaderMap) -> bool {
+    let is = |name: &str, value: &str| headers.get(name).is_some_and(|v| v == value);
+    is("sec-fetch-site", "cross-site") && is("sec-fetch-mode", "navigate") && !headers.contains_key(COOKIE)
 }
 
 /// The header that gives the browser an API token. `headers`: those of the request. An empty token removes it.
