@@ -11,7 +11,7 @@ type Layer = (&'static str, &'static [&'static str]);
 
 /// The layers of the crate `server`, from the ground up.
 const SERVER: &[Layer] = &[
-    ("ground", &["error.rs", "settings.rs", "jobs/", "keyring/", "fsm/", "storage/", "server_state.rs"]),
+    ("ground", &["error.rs", "settings.rs", "jobs/", "keyring/", "fsm/", "storage/", "frozen.rs", "server_state.rs"]),
     ("queues and consensus", &["evals/", "var_locks/", "queues/", "other_agents/", "leading.rs"]),
     ("operations", &["acl/", "csi/", "nodes/"]),
     ("pipeline and leadership", &["pipeline/", "leadership/"]),

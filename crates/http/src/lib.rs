@@ -37,3 +37,4 @@ mod tests;
 
 pub use agent::state::AppState;
 pub use routes::entry::{respond, router};
+pub use routes::read_only::respond_read_only;

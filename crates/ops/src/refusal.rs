@@ -6,6 +6,9 @@ use encamp_model::DeploymentStatus;
 /// nodes, volumes and keys are those of the API (`docs/spec/http-api.md §5`).
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
+    /// The state is that of a file.
+    #[error("the state is read-only: it is that of a snapshot file")]
+    Frozen,
     /// Built-in node pools cannot be changed.
     #[error("modifying node pool {name:?} is not allowed")]
     PoolChange {

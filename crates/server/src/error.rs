@@ -203,6 +203,7 @@ impl From<Refusal> for Error {
     #[rustfmt::skip]
     fn from(e: Refusal) -> Error {
         let kind = match e {
+            Refusal::Frozen => ErrorKind::Forbidden,
             Refusal::NodeNotFound => ErrorKind::NodeNotFound,
             Refusal::NodeRevoked => ErrorKind::NodeRevoked,
             Refusal::ModifyIndex(_) => ErrorKind::ModifyIndex,

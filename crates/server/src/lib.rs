@@ -1,7 +1,8 @@
 //! The server: from an API write to a committed allocation (`docs/spec/server.md`).
 //!
 //! - [`server_state`]: what every part reads. [`leading`]: consensus with the single write path, and the leader's queues;
-//!   [`other_agents`]: calls to others. [`server`]: a running server ([`Server`]). [`settings`], [`error`].
+//!   [`other_agents`]: calls to others. [`server`]: a running server ([`Server`]), or
+//!   one of a state that never changes (`frozen`). [`settings`], [`error`].
 //! - [`endpoints`]: the calls it serves, with the rules for writes.
 //! - [`fsm`]: applies the operations of the log (`encamp_ops`) to the store. Consensus and durability are in
 //!   `encamp_raft`.
@@ -28,6 +29,7 @@ pub mod csi;
 pub mod endpoints;
 pub mod error;
 pub mod evals;
+mod frozen;
 pub mod fsm;
 pub mod jobs;
 pub mod keyring;

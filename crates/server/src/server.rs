@@ -9,6 +9,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::acl::{Access, Denied, Resolver};
 use crate::error::Error;
+use crate::frozen;
 use crate::leadership::leader;
 use crate::leading::Leading;
 use crate::nodes::alloc_updates::AllocUpdates;
@@ -25,6 +26,7 @@ use encamp_host::threads;
 use encamp_model::token_bucket::TokenBucket;
 use encamp_model::{Bytes, JobType, duration};
 use encamp_raft::{Consensus, NoTransport, Peer, ServerId, StartError, Transport};
+use encamp_state::StateStore;
 use encamp_telemetry::Metrics;
 
 /// The rate of answers to waiting nodes per second, for each processor.
@@ -125,14 +127,45 @@ impl Server {
         let (restores, asked) = mpsc::channel(1);
         tokio::spawn(leader::follow(leading.clone(), workers.clone(), asked));
         tokio::spawn(crate::leadership::metrics::of_consensus(leading.clone()));
-        Ok(Server(Arc::new(Inner {
+        Ok(Server::of(leading, workers, restores))
+    }
+
+    /// Starts the server of a state that never changes: it answers reads and plans as of [`Settings::as_of`], and refuses
+    /// every write. Nothing else happens: no workers, no timers, no garbage collection. The data directory holds nothing
+    /// that is of use afterwards.
+    ///
+    /// # Errors
+    /// See [`Server::join`].
+    pub async fn frozen(settings: Settings, state: StateStore, metrics: Metrics) -> Result<Server, StartError> {
+        let raft_settings = raft_settings(&settings, &metrics, true)?;
+        let queues = Arc::new(Queues::new(settings.heartbeat));
+        let server = ServerState::new(settings, metrics);
+        let state = frozen::complete(state);
+        server.store().replace(state.latest_index(), state);
+        // Reads ask for a leader: this server leads a cluster of its own.
+        let machine = Arc::new(frozen::Machine);
+        let consensus = Consensus::start(raft_settings, machine, Arc::new(NoTransport)).await?;
+        let mut leadership = consensus.leadership();
+        match leadership.wait_for(|l| l.is_leader || l.failed.is_some()).await {
+            Ok(now) if now.is_leader => {}
+            Ok(now) => return Err(StartError::Raft(now.failed.unwrap_or_default())),
+            Err(_) => return Err(StartError::Raft("it ended at once".into())),
+        }
+        let leading = Leading::new(server, queues, consensus, Arc::new(NoTransport));
+        leading.set_ready(true);
+        Ok(Server::of(leading, Arc::default(), mpsc::channel(1).0))
+    }
+
+    /// A handle on a server that was started.
+    fn of(leading: Leading, workers: Arc<Workers>, restores: mpsc::Sender<leader::Restore>) -> Server {
+        Server(Arc::new(Inner {
             leading,
             workers,
             alloc_updates: AllocUpdates::default(),
             node_news: Mutex::new(node_news()),
             acl: Resolver::default(),
             restores,
-        })))
+        }))
     }
 
     /// Stops the server; waits until the log is closed.

@@ -8,6 +8,7 @@ use crate::fsm::Limits;
 use crate::keyring::Keyring;
 use crate::settings::Settings;
 use crate::storage::store::Store;
+use encamp_host::ids;
 use encamp_state::StoreSnapshot;
 use encamp_telemetry::Metrics;
 
@@ -49,6 +50,11 @@ impl ServerState {
     /// The current settings.
     pub fn settings(&self) -> Arc<Settings> {
         self.settings.read().clone()
+    }
+
+    /// The time that counts as now, Unix nanoseconds.
+    pub fn now(&self) -> i64 {
+        self.settings().as_of.unwrap_or_else(ids::now)
     }
 
     /// Replaces the settings by what `change` makes of them; `None` leaves them. Returns whether they were replaced.

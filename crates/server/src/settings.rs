@@ -259,6 +259,9 @@ pub struct Settings {
     pub event_broker: bool,
     /// State reads per second of the deployment watcher.
     pub deploy_query_rate: f64,
+    /// The time that counts as now, Unix nanoseconds; `None` for the clock's. The server of a state that does not change
+    /// has that of the state.
+    pub as_of: Option<i64>,
 }
 
 impl Settings {
@@ -294,6 +297,7 @@ impl Settings {
             event_buffer_size: 100,
             event_broker: true,
             deploy_query_rate: 100.0,
+            as_of: None,
         }
     }
 }

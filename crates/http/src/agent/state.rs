@@ -1,8 +1,9 @@
 //! The interface between the HTTP API and its agent.
 
 use std::fmt;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 
+use axum::Router;
 use parking_lot::Mutex;
 
 use super::auth_limit::AuthLimit;
@@ -66,6 +67,7 @@ struct App {
     membership: OnceLock<Arc<dyn Membership>>,
     autoscaling: OnceLock<Arc<dyn Autoscaling>>,
     audit: OnceLock<Arc<AuditLog>>,
+    web_ui: OnceLock<Router>,
     bodies: Budget,
     remote_permissions: PermissionCache,
     auth_limit: Mutex<AuthLimit>,
@@ -78,6 +80,23 @@ const BODIES: (usize, usize) = (256 << 20, 192 << 20);
 /// Everything that handlers use. Clones share it.
 #[derive(Clone)]
 pub struct AppState(Arc<App>);
+
+/// An [`AppState`] for what the state itself holds.
+#[derive(Clone)]
+pub struct WeakAppState(Weak<App>);
+
+impl WeakAppState {
+    /// The state, until the agent has stopped.
+    pub fn upgrade(&self) -> Option<AppState> {
+        self.0.upgrade().map(AppState)
+    }
+}
+
+impl fmt::Debug for WeakAppState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("WeakAppState")
+    }
+}
 
 impl fmt::Debug for AppState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -109,11 +128,17 @@ impl AppState {
             membership,
             autoscaling,
             audit: OnceLock::new(),
+            web_ui: OnceLock::new(),
             bodies,
             remote_permissions: PermissionCache::default(),
             auth_limit: Mutex::default(),
             logins: Logins::default(),
         }))
+    }
+
+    /// A reference that does not keep the state.
+    pub fn downgrade(&self) -> WeakAppState {
+        WeakAppState(Arc::downgrade(&self.0))
     }
 
     /// The settings.
@@ -184,6 +209,16 @@ impl AppState {
     /// Sets the audit log, once.
     pub fn audited_by(&self, log: Arc<AuditLog>) {
         let _ = self.0.audit.set(log);
+    }
+
+    /// What answers the paths below `/ui/`; an agent whose web UI is disabled has none.
+    pub fn web_ui(&self) -> Option<&Router> {
+        self.0.web_ui.get()
+    }
+
+    /// Sets what answers the paths below `/ui/`, once.
+    pub fn web_ui_by(&self, pages: Router) {
+        let _ = self.0.web_ui.set(pages);
     }
 
     /// When the interface was made, in Unix nanoseconds.

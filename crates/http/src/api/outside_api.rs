@@ -1,4 +1,4 @@
-//! Paths outside of the API: the root, the UI (which does not exist), paths of the Enterprise edition
+//! Paths outside of the API: the root, the page of an agent without the web UI, paths of the Enterprise edition
 //! (`docs/spec/http-api.md §1.2`).
 
 use crate::error::Error;
@@ -17,7 +17,7 @@ pub(crate) async fn root(request: Request) -> Outcome {
 
 const UI: &str = "<!DOCTYPE html>
 <html lang=\"en\"><head><meta charset=\"utf-8\"><title>encamp</title></head>
-<body><h1>encamp</h1><p>This agent has no web interface. Use the command line, or the HTTP API below <code>/v1/</code>.</p></body></html>
+<body><h1>encamp</h1><p>The web UI of this agent is disabled (<code>ui { enabled = false }</code>). Use the command line, or the HTTP API below <code>/v1/</code>.</p></body></html>
 ";
 
 pub(crate) async fn ui(_: Request) -> Outcome {

@@ -10,6 +10,7 @@ use axum::http::{HeaderMap, Method};
 use super::cors;
 use super::find::{Found, Matched, find};
 use super::metric::Metric;
+use super::web_ui;
 use super::while_authorized::while_authorized;
 use crate::access::audit_trail::Trail;
 use crate::access::authorization::Authorization;
@@ -32,10 +33,14 @@ pub(crate) async fn answer_here_or_there(
     mut request: axum::extract::Request,
 ) -> axum::response::Response {
     let encoding = accepted(request.headers());
-    if let Some(origin @ Origin::Task(_)) = origin_of(&request)
-        && let Err(refused) = check_task_token(&app, &origin, token_of(request.headers()).to_string()).await
+    let origin = origin_of(&request);
+    if let Some(task @ Origin::Task(_)) = &origin
+        && let Err(refused) = check_task_token(&app, task, token_of(request.headers()).to_string()).await
     {
         return Response::error(refused).finish(false, encoding);
+    }
+    if let Some(pages) = web_ui::pages_for(&app, &request, origin.as_ref()) {
+        return web_ui::answer(&app, pages, request, origin.as_ref(), encoding).await;
     }
     let query = Query::parse(request.uri().query().unwrap_or_default());
     let pretty = query.has("pretty") && query.get("pretty") != "0";

@@ -10,3 +10,4 @@ mod recorded_exchanges;
 mod requests;
 mod secrets;
 pub(crate) mod server;
+mod web_ui;

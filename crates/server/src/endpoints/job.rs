@@ -221,8 +221,8 @@ pub async fn plan(
     check_region(server, &probe)?;
     server.wait_ready().await?;
     let store = server.snapshot();
-    let context = admission_context(server, &store);
-    let planned = tokio::task::spawn_blocking(move || plan_job(store.state(), &sent, &options, &context, ids::now()));
+    let (context, now) = (admission_context(server, &store), server.now());
+    let planned = tokio::task::spawn_blocking(move || plan_job(store.state(), &sent, &options, &context, now));
     let planned = planned.await.map_err(|_| Error::internal("the dry run was interrupted"))?;
     let plan = planned.map_err(|e| match e {
         PlanError::Convert(text) => Error::bad(text),

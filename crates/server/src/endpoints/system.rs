@@ -5,12 +5,12 @@ use std::time::Duration;
 use super::forced_gc;
 use crate::Server;
 use crate::error::Error;
+use crate::fsm;
 use crate::leadership::gc::verdict::Thresholds;
 use crate::leadership::gc::{self, decide::View};
 use crate::leading::Leading;
 use crate::server_state::ServerState;
 use encamp_host::threads;
-use encamp_model::EvalStatus;
 use encamp_model::gc::{GcExplained, GcKind, GcPlan, GcReport};
 use encamp_ops::Operation;
 use encamp_state::StateStore;
@@ -81,12 +81,6 @@ fn view<'a>(server: &ServerState, store: &'a StateStore, forced: bool, now: i64)
 /// There is no leader.
 pub async fn reconcile_summaries(server: &Leading) -> Result<u64, Error> {
     server.wait_ready().await?;
-    let snapshot = server.snapshot();
-    let mut queued = Vec::new();
-    for eval in snapshot.evals_by_create().filter(|e| e.status == EvalStatus::Blocked) {
-        for (group, n) in &eval.queued_allocations {
-            queued.push((eval.namespace.clone(), eval.job_id.clone(), group.clone(), *n));
-        }
-    }
+    let queued = fsm::blocked_counts(&server.snapshot());
     Ok(server.commit(Operation::ReconcileSummaries { queued }).await?.0)
 }

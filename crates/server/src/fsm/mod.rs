@@ -32,6 +32,7 @@ mod volume;
 
 pub(crate) use csi_plugin::is_empty as is_empty_plugin;
 pub use limits::Limits;
+pub use summary::blocked_counts;
 pub use txn::{Change, Txn, Unblock};
 pub use volume::{refuse_used, users};
 

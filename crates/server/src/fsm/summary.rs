@@ -4,6 +4,7 @@ use super::status::counter;
 use super::txn::Txn;
 use encamp_model::*;
 use encamp_ops::Refusal;
+use encamp_state::StateStore;
 
 /// Creates the summary of a registered job, or adds its new groups.
 pub(crate) fn register(txn: &mut Txn, job: &Job) {
@@ -74,6 +75,17 @@ pub(crate) fn queued(txn: &mut Txn, eval: &Evaluation) {
         }
     }
     txn.put_summary(summary);
+}
+
+/// What blocked evaluations could not place: namespace, job ID, group, and the number of allocations.
+pub fn blocked_counts(store: &StateStore) -> Vec<(String, String, String, i64)> {
+    let mut queued = Vec::new();
+    for eval in store.evals_by_create().filter(|e| e.status == EvalStatus::Blocked) {
+        for (group, n) in &eval.queued_allocations {
+            queued.push((eval.namespace.clone(), eval.job_id.clone(), group.clone(), *n));
+        }
+    }
+    queued
 }
 
 /// Recounts all summaries. `queued` contains the results of dry runs on the leader.

@@ -128,13 +128,17 @@ impl Store {
 
     /// Replaces the store by a snapshot.
     pub fn restore(&self, index: u64, from: &mut dyn Read) -> io::Result<()> {
-        let store = crate::storage::persist::read(from)?;
+        self.replace(index, crate::storage::persist::read(from)?);
+        Ok(())
+    }
+
+    /// Replaces the store.
+    pub(crate) fn replace(&self, index: u64, store: StateStore) {
         let mut working = self.working.lock();
         *self.current.write() = store.snapshot();
         *working = (store, index);
         self.applied.send(index);
         self.replaced();
-        Ok(())
     }
 
     /// Invalidates all positions in the old state.
