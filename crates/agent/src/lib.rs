@@ -9,6 +9,7 @@
 //! - [`csi_plugins`]: how the server asks the storage plugins of nodes. [`disk_reads`]: disks of other nodes.
 //!   `external_plugins`: the plugins that are not run.
 //! - [`autoscale`]: scaling of worker pools.
+//! - [`web_ui`]: the pages of the agent. [`frozen`]: the HTTP API over a state that never changes.
 //! - [`start`]: the running agent; its server has separate threads ([`workplace`]).
 
 pub mod autoscale;
@@ -19,6 +20,7 @@ pub mod csi_plugins;
 pub mod disk_reads;
 pub mod export;
 mod external_plugins;
+pub mod frozen;
 pub mod local_client;
 pub mod log;
 pub mod network;
@@ -26,6 +28,7 @@ pub mod profile;
 pub mod server_settings;
 pub mod start;
 pub mod tls;
+pub mod web_ui;
 mod workplace;
 
 pub use config::Config;

@@ -23,6 +23,7 @@ use super::log::{Level, Logs};
 use super::network::{self, Network, NetworkError, SocketError, Sockets};
 use super::server_settings::{self, ServerIdError};
 use super::tls::{AgentTls, NewTls, TlsError};
+use super::web_ui::{WebUi, WebUiError};
 use super::workplace::{Workplace, WorkplaceError};
 use encamp_audit::AuditLog;
 use encamp_audit::event::NodeMeta;
@@ -65,6 +66,9 @@ pub enum StartError {
     /// The audit log.
     #[error("Error starting agent: audit setup failed: {0}")]
     Audit(#[from] encamp_audit::OpenError),
+    /// The web UI.
+    #[error("Error starting agent: {0}")]
+    WebUi(#[from] WebUiError),
     /// The HTTP interface.
     #[error("Error starting http server: {0}")]
     Http(#[from] HttpError),
@@ -237,6 +241,10 @@ impl Agent {
             if let Some(pools) = pools {
                 app.autoscaling_by(pools);
             }
+            if let Some((web_ui, pages)) = WebUi::new(&config, &app)? {
+                app.web_ui_by(pages);
+                agent.web_ui = Some(web_ui);
+            }
             open_audit(&config, &metrics).map_err(StartError::from)
         });
         let audit = match equipped {
@@ -375,6 +383,8 @@ struct Parts {
     disk_reads: Option<Arc<Agents>>,
     /// Scales worker pools while the server is the leader.
     autoscaling: Option<leader::Running>,
+    /// The pages.
+    web_ui: Option<WebUi>,
     /// The log directory of a development server; removed when it stops.
     scratch: Option<PathBuf>,
 }
@@ -472,6 +482,9 @@ impl Parts {
         if let Some(autoscaling) = &self.autoscaling {
             autoscaling.tls_changed(config);
         }
+        if let Some(web_ui) = &self.web_ui {
+            web_ui.tls_changed(config);
+        }
     }
 
     async fn stop(mut self, rpc: Option<Serving>) {
@@ -490,6 +503,9 @@ impl Parts {
         }
         if let Some(server) = self.server {
             server.shutdown().await;
+        }
+        if let Some(web_ui) = &self.web_ui {
+            web_ui.stop();
         }
         if let Some(dir) = self.scratch {
             let _ = std::fs::remove_dir_all(dir);

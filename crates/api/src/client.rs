@@ -282,11 +282,14 @@ impl Client {
     }
 
     /// Turns the connection of a request into a stream. Also what the answer's header of that name says.
-    pub(super) async fn upgrade(
+    ///
+    /// # Errors
+    /// The request failed, or its answer is not that the protocol changes.
+    pub async fn upgrade(
         &self,
         path: &str,
         query: &Query,
-        headers: &[(&'static str, &str)],
+        headers: &[(&str, &str)],
         name: &str,
     ) -> Result<(reqwest::Upgraded, String), ApiError> {
         let call = Call::<()> { method: Method::GET, path, query, body: None };
@@ -306,7 +309,7 @@ impl Client {
         &self,
         to: &Server,
         call: &Call<'_, ()>,
-        headers: &[(&'static str, &str)],
+        headers: &[(&str, &str)],
         name: &str,
     ) -> Result<(reqwest::Upgraded, String), ApiError> {
         let transport = |e: reqwest::Error| ApiError::transport(title(&call.method), &url(to, call), &e);

@@ -55,6 +55,11 @@ impl ByteStream {
         self.response.headers().get(name).and_then(|v| v.to_str().ok()).map(String::from)
     }
 
+    /// All headers.
+    pub fn headers(&self) -> &HeaderMap {
+        self.response.headers()
+    }
+
     /// Status line and headers as text, for people.
     pub fn head(&self) -> Vec<String> {
         let status = self.response.status();

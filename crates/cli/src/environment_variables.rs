@@ -29,12 +29,16 @@ pub const GENERAL: &[Variable] = &[
 pub(crate) const PROVIDER_CREDENTIALS: Variable =
     ("AWS_PROFILE, AWS_ACCESS_KEY_ID, …", "Credentials of the provider aws, as for the AWS CLI.");
 
+/// The variable that decides whether functions of job files may read files.
+pub(crate) const FILE_FUNCTIONS: &str = "ENCAMP_FILE_FUNCTIONS";
+
 /// The variables that the flags of a command stand for, besides the general options.
 pub fn of_flags(command: &Command) -> Vec<Variable> {
     let has = |flag: &str| command.get_arguments().any(|a| a.get_long() == Some(flag));
     let mut found = Vec::new();
     if has("var-file") {
         found.push(("NOMAD_VAR_<name>", "Value of the variable <name> of the job file. -var takes precedence."));
+        found.push((FILE_FUNCTIONS, "If false, functions of the job file may not read other files. Default: true."));
     }
     if has("no-cache") {
         let about =

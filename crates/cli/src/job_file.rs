@@ -8,6 +8,7 @@ use std::sync::Arc;
 use super::completion::values::{CompleteWith, Files};
 use super::context::Environment;
 use super::diagnostics::{DiagnosticsFormat, Refused};
+use super::environment_variables::FILE_FUNCTIONS;
 use super::error::{CommandError, CommandResult, ErrorContext};
 use super::flags::FlagKind;
 use encamp_api::path;
@@ -18,7 +19,7 @@ use encamp_jobspec::explain::{
     Finding, Place, Severity, Syntax, parse_error, parse_json_error, terraform_names, validation,
 };
 use encamp_jobspec::parse::{ParseOptions, parse, parse_json};
-use encamp_model::{JobSubmission, api, quoted};
+use encamp_model::{JobSubmission, api, parse_bool, quoted};
 use encamp_plan::PlanError;
 use encamp_plan::remarks::{Remark, findings};
 use encamp_plan::suggest::changes;
@@ -78,7 +79,7 @@ impl VariableFlags {
             var_files: self.var_file.clone(),
             env: env.vars.iter().map(|(k, v)| (k.clone(), v.clone())).collect(),
             strict: self.hcl2_strict,
-            allow_fs: true,
+            allow_fs: env.var(FILE_FUNCTIONS).and_then(parse_bool) != Some(false),
             working_dir: env.directory.clone(),
             home_dir: env.var("HOME").map(PathBuf::from),
             random: Arc::new(fill_random),

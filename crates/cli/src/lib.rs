@@ -11,7 +11,7 @@
 //! - [`submitted`]: the output after a job registration. [`launch`]: the next launch of periodic jobs.
 //! - [`suggest`]: suggestions for mistyped words.
 //! - [`general`]: flags that all commands share. [`job_file`]: reading job files.
-//! - [`cluster`]: the state that a command reads. [`changes`]: assumed changes to it.
+//! - [`cluster`]: the state that a command reads; `file_state`: all of a file's. [`changes`]: assumed changes to it.
 //! - [`monitor`]: monitoring evaluations and deployments.
 //! - [`data`]: API responses as JSON values. [`spec_file`]: specification files; [`examples`], [`example_job`]: example files.
 //!   [`objects`]: allocations and nodes by ID prefix. [`object_commands`]: commands that kinds of objects have in common.
@@ -58,6 +58,7 @@ mod example_job;
 pub mod examples;
 pub mod exec_session;
 pub mod exit_status;
+mod file_state;
 pub mod flags;
 pub mod fmt;
 pub mod format;

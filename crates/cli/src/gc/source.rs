@@ -13,7 +13,6 @@ use encamp_server::leadership::gc::decide::View;
 use encamp_server::leadership::gc::verdict::Thresholds;
 use encamp_server::leadership::gc::{explain, plan};
 use encamp_server::settings::{AclSettings, GcSettings};
-use encamp_server::storage::persist;
 use encamp_snapshot::live::Detail;
 use encamp_snapshot::{ClusterSnapshot, SnapshotError, archive};
 use encamp_state::StateStore;
@@ -24,6 +23,7 @@ use serde_json::{Map, Value};
 use super::super::cluster::{ClusterFlags, block_on};
 use super::super::context::Environment;
 use super::super::error::{CommandError, CommandResult, ErrorContext};
+use super::super::file_state::own_backup;
 use super::super::general::GeneralFlags;
 use super::super::render::json;
 use super::when::When;
@@ -167,9 +167,7 @@ impl State {
 
     /// A backup of encamp's own servers, whose records have another format; `None` if it is none.
     fn of_own_backup(path: &Path, name: &str, env: &Environment) -> Option<State> {
-        let content = archive::read_undecoded(std::fs::File::open(path).ok()?).ok()?;
-        let store = persist::read(&mut content.state.as_slice()).ok()?;
-        let taken_at = content.meta.taken_at().unix_nanos();
+        let (store, taken_at) = own_backup(path)?;
         let mut notes = vec![DEFAULTS.to_string()];
         if let Some(nanos) = taken_at {
             let time = Time::from_unix_nanos(nanos);

@@ -1,9 +1,19 @@
 //! `ui`: the web interface (`docs/spec/cli.md §15.6`).
+//!
+//! It opens the pages of the cluster's agent, or serves pages from this computer ([`serve`]): for a snapshot file
+//! ([`file`]), or in front of a running cluster ([`live`]).
+
+mod file;
+mod live;
+mod serve;
 
 use std::process::{Command, Stdio};
 
+use self::serve::Serving;
+use super::cluster::SnapshotFlags;
 use super::command::Run;
 use super::command_meta::Meta;
+use super::completion::values::CompleteWith;
 use super::context::Context;
 use super::error::ErrorContext;
 use super::general::GeneralFlags;
@@ -15,6 +25,10 @@ use encamp_model::quoted;
 ///
 /// Opens the web UI of the cluster in a browser: the page of the object whose ID or name has the argument as a prefix,
 /// or the start page.
+///
+/// With -snapshot or -serve, the pages come from this computer: about a snapshot file or server backup, which nothing
+/// can change, or about the running cluster, whatever UI its agents have. They are served on 127.0.0.1 until the command
+/// is interrupted. The printed address admits one browser.
 #[derive(Debug, clap::Parser)]
 pub struct Web {
     /// Accepted for compatibility: signing in is left to the browser
@@ -23,6 +37,17 @@ pub struct Web {
     /// Print the URL instead of opening a browser
     #[arg(long)]
     pub show_url: bool,
+    /// Serve the pages of a snapshot file or server backup from this computer
+    #[arg(long, value_name = "file", add = CompleteWith::ANY_FILE)]
+    pub snapshot: Option<String>,
+    #[command(flatten)]
+    pub(crate) reading: SnapshotFlags,
+    /// Serve the pages of the running cluster from this computer, with the token of the command
+    #[arg(long)]
+    pub serve: bool,
+    /// Port of pages from this computer. Default: a free port
+    #[arg(long, value_name = "port")]
+    pub port: Option<u16>,
     #[command(flatten)]
     pub(crate) general: GeneralFlags,
     #[arg(value_name = "identifier")]
@@ -47,6 +72,8 @@ impl Run for Web {
     const META: Meta = Meta::new("ui").examples(&[
         ("Open the web UI in a browser", "encamp ui"),
         ("Print the URL of a job", "encamp ui -show-url web"),
+        ("Look at a snapshot file in a browser", "encamp ui -snapshot cluster.json.zst"),
+        ("Serve pages in front of a running cluster", "encamp ui -serve -address https://nomad.example.com:4646"),
     ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
@@ -55,6 +82,13 @@ impl Run for Web {
             [id] => Some(id.as_str()),
             _ => return context.usage_error("This command takes no arguments or one: <identifier>"),
         };
+        let serving = Serving { port: self.port.unwrap_or(0), opens: !self.show_url };
+        if let Some(file) = &self.snapshot {
+            return context.attempt(|context| serve::file(context, file, &self.reading, id, &serving));
+        }
+        if self.serve {
+            return context.attempt(|context| serve::live(context, &self.general, id, &serving));
+        }
         context.connected(&self.general, |c, context| {
             let page = match id {
                 None => "/ui".to_string(),
