@@ -151,7 +151,7 @@ fn source(visit: &Visit) -> Markup {
         Source::Agent { region, .. } => html! { span.source { "region " (region) } },
         Source::Address(address) => html! { span.source { (address) } },
         Source::File { name, taken } => html! {
-            span.source { "file " (name) @if *taken > 0 { ", as of " (time::moment(visit, *taken)) } }
+            span.source { "file " (name) @if *taken > 0 { ", as of " (time::date(*taken)) } }
         },
     }
 }

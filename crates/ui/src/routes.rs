@@ -13,7 +13,7 @@ use jiff::Timestamp;
 use maud::{DOCTYPE, html};
 
 use crate::appearance::{self, Appearance, Label};
-use crate::cluster::Cluster;
+use crate::cluster::{Cluster, Source};
 use crate::error::PageError;
 use crate::layout::{Area, Page, document};
 use crate::pages::routes::{ActionHandler, PageHandler, StreamHandler};
@@ -158,7 +158,11 @@ fn begin(ui: &Ui, names: &RawPathParams, request: &Request) -> Result<Begun, Pag
         return Ok(Begun::Answered(response));
     }
     let form_token = ui.sessions.form_token(&session);
-    let now = i64::try_from(Timestamp::now().as_nanosecond()).unwrap_or(i64::MAX);
+    let now = match ui.cluster.source() {
+        // The times of a file are as old as they were then.
+        Source::File { taken, .. } if *taken > 0 => *taken,
+        _ => i64::try_from(Timestamp::now().as_nanosecond()).unwrap_or(i64::MAX),
+    };
     let visit = Visit::new(ui.cluster.clone(), session.token.clone(), path.to_string(), parameters, form_token, now);
     let names = names.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
     Ok(Begun::Visit(session, visit.with_names(names).with_connection(request.extensions().clone())))

@@ -200,7 +200,8 @@ pub(crate) fn message(headers: &HeaderMap) -> Option<String> {
     Some(percent_decode_str(&encoded).decode_utf8_lossy().into_owned())
 }
 
-/// The header that gives the browser the message for the next page. `headers`: those of the request. An empty one removes it.
+/// The header that gives the browser the message for the next page; an empty one removes it. `headers`: those of the
+/// request.
 pub(crate) fn message_cookie(headers: &HeaderMap, message: &str) -> Option<HeaderValue> {
     let name = name_for(headers, MESSAGE);
     let age = if message.is_empty() { 0 } else { MESSAGE_AGE };
@@ -231,5 +232,89 @@ fn random_id() -> String {
     match getrandom::fill(&mut bytes) {
         Ok(()) => URL_SAFE_NO_PAD.encode(bytes),
         Err(_) => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        for (name, value) in pairs {
+            headers.append(*name, HeaderValue::from_str(value).expect("a value"));
+        }
+        headers
+    }
+
+    fn sessions(entrance: Entrance) -> Sessions {
+        Sessions::new(entrance).expect("random numbers")
+    }
+
+    /// The cookie that a browser sends back.
+    fn kept(cookie: &HeaderValue) -> String {
+        cookie.to_str().expect("text").split(';').next().expect("a cookie").to_string()
+    }
+
+    #[test]
+    fn cookies_belong_to_a_port() {
+        let sessions = sessions(Entrance::Open);
+        let (one, other) = ("127.0.0.1:1", "127.0.0.1:2");
+        let secret = SecretString::from("s.1".to_string());
+        let cookie = kept(&token_cookie(&headers(&[("host", one)]), &secret).expect("a cookie"));
+        let token =
+            |host| sessions.of(&headers(&[("host", host), ("cookie", &cookie)]), None).expect("a session").token;
+        assert_eq!((token(one).expose(), token(other).expose()), ("s.1", ""));
+        for host in ["nomad.example", "[::1]", "x:y"] {
+            assert_eq!(name_for(&headers(&[("host", host)]), SESSION), SESSION, "{host}");
+        }
+    }
+
+    #[test]
+    fn the_token_of_the_entrance_admits_one_browser() {
+        let token = SecretString::from("first".to_string());
+        let hosts = vec!["127.0.0.1:1".to_string()];
+        let sessions = sessions(Entrance::Token { token, hosts });
+        let here = [("host", "127.0.0.1:1")];
+        let refused = |given: Option<&str>, pairs: &[(&'static str, &str)]| sessions.of(&headers(pairs), given).err();
+        assert_eq!(refused(None, &here), Some(Refused::NoEntrance));
+        assert_eq!(refused(Some("guess"), &here), Some(Refused::NoEntrance));
+        assert_eq!(refused(Some("first"), &[("host", "evil.example:1")]), Some(Refused::Host));
+        let admitted = sessions.of(&headers(&here), Some("first")).expect("admitted");
+        let cookie = kept(&admitted.cookie(&headers(&here)).expect("a cookie"));
+        assert_eq!(refused(Some("first"), &here), Some(Refused::Used));
+        let back = [here[0], ("cookie", cookie.as_str())];
+        assert_eq!((refused(None, &back), refused(Some("first"), &back)), (None, None));
+        assert_eq!(refused(None, &[("host", "evil.example:1"), back[1]]), Some(Refused::Host));
+        let forged = [here[0], ("cookie", "encamp_session_1=first")];
+        assert_eq!(refused(None, &forged), Some(Refused::NoEntrance));
+    }
+
+    #[test]
+    fn forms_are_of_this_site_and_of_this_session() {
+        let sessions = sessions(Entrance::Open);
+        let here = ("host", "127.0.0.1:1");
+        let session = |id: &str| Session { id: id.into(), new: false, token: SecretString::default() };
+        let given = sessions.form_token(&session("a"));
+        let check = |id: &str, given: &str, pairs: &[(&'static str, &str)]| {
+            sessions.check_form(&headers(&[&[here], pairs].concat()), &session(id), given).is_ok()
+        };
+        assert!(check("a", &given, &[]) && check("a", &given, &[("origin", "http://127.0.0.1:1")]));
+        assert!(!check("b", &given, &[]) && !check("a", "", &[]) && !check("a", "x", &[]));
+        for bad in [("origin", "null"), ("origin", "http://127.0.0.1:2"), ("sec-fetch-site", "same-site")] {
+            assert!(!check("a", &given, &[bad]), "{bad:?}");
+        }
+        let new = Session { new: true, ..session("a") };
+        assert!(sessions.check_form(&headers(&[here]), &new, &given).is_err());
+    }
+
+    #[test]
+    fn links_of_other_sites_bring_no_cookies() {
+        let from = |site| headers(&[("sec-fetch-site", site), ("sec-fetch-mode", "navigate")]);
+        assert!(comes_from_elsewhere(&from("cross-site")));
+        assert!(!comes_from_elsewhere(&from("same-origin")) && !comes_from_elsewhere(&from("none")));
+        let mut with = from("cross-site");
+        with.insert(COOKIE, HeaderValue::from_static("a=b"));
+        assert!(!comes_from_elsewhere(&with));
     }
 }

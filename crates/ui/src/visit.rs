@@ -54,7 +54,7 @@ pub(crate) struct Visit {
     fields: Vec<(String, String)>,
     /// What forms of the page have to contain.
     pub form_token: String,
-    /// The time of the request, Unix nanoseconds.
+    /// The time of the request, or that of the file, Unix nanoseconds.
     pub now: i64,
 }
 

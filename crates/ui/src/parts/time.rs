@@ -11,11 +11,19 @@ const UNITS: [(&str, i64); 4] = [("d", 86400), ("h", 3600), ("m", 60), ("s", 1)]
 
 /// A moment (Unix nanoseconds): how long ago it is, with the time itself as the title. `-` for 0.
 pub(crate) fn moment(visit: &Visit, nanos: i64) -> Markup {
-    let Some(at) = (nanos > 0).then(|| Timestamp::from_nanosecond(i128::from(nanos)).ok()).flatten() else {
-        return html! { "-" };
-    };
-    let at = at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+    let Some(at) = text(nanos) else { return html! { "-" } };
     html! { time datetime=(at) title=(at) { (relative(visit.now.saturating_sub(nanos))) } }
+}
+
+/// A moment (Unix nanoseconds) as a date and a time. `-` for 0.
+pub(crate) fn date(nanos: i64) -> Markup {
+    let Some(at) = text(nanos) else { return html! { "-" } };
+    html! { time datetime=(at) { (at) } }
+}
+
+fn text(nanos: i64) -> Option<String> {
+    let at = Timestamp::from_nanosecond(i128::from(nanos)).ok().filter(|_| nanos > 0)?;
+    Some(at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string())
 }
 
 /// A duration until now, in words: `3m 5s ago`, `in 2h`, `now`.
