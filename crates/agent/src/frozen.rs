@@ -18,6 +18,8 @@ use encamp_state::StateStore;
 use encamp_telemetry::Metrics;
 use serde_json::Value;
 
+use super::web_ui::with_length;
+
 const NO_AGENT: &str = "This is a snapshot file: there is no agent.";
 
 /// The API of a state. It ends with [`FrozenApi::stop`].
@@ -54,7 +56,7 @@ impl FrozenApi {
 
     /// Answers a request: writes are refused.
     pub async fn respond(&self, request: Request<Body>) -> Response<Body> {
-        encamp_http::respond_read_only(self.app.clone(), request).await
+        encamp_http::respond_read_only(self.app.clone(), with_length(request)).await
     }
 
     /// Stops the server and removes its files.
@@ -102,7 +104,7 @@ mod tests {
     use super::*;
 
     async fn ask(api: &FrozenApi, method: &str, path: &str, body: &str) -> (u16, Value) {
-        let request = Request::builder().method(method).uri(path).header("content-length", body.len());
+        let request = Request::builder().method(method).uri(path);
         let answer = api.respond(request.body(Body::from(body.to_string())).expect("a request")).await;
         let status = answer.status().as_u16();
         let body = to_bytes(answer.into_body(), usize::MAX).await.expect("a body");

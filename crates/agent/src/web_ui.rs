@@ -8,9 +8,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use axum::Router;
-use axum::body::Body;
+use axum::body::{Body, HttpBody as _};
 use axum::extract::ConnectInfo;
-use axum::http::{Extensions, Request, Response};
+use axum::http::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
+use axum::http::{Extensions, HeaderValue, Request, Response};
 use encamp_host::ids;
 use encamp_http::AppState;
 use encamp_http::agent::state::WeakAppState;
@@ -165,6 +166,20 @@ fn carried(from: &Extensions) -> Extensions {
     out
 }
 
+/// The request with the length of its body, as a connection would announce it.
+pub(crate) fn with_length(mut request: Request<Body>) -> Request<Body> {
+    let length = request.body().size_hint().exact();
+    let headers = request.headers_mut();
+    if !headers.contains_key(CONTENT_LENGTH) && !headers.contains_key(TRANSFER_ENCODING) {
+        match length {
+            Some(0) => {}
+            Some(bytes) => drop(headers.insert(CONTENT_LENGTH, bytes.into())),
+            None => drop(headers.insert(TRANSFER_ENCODING, HeaderValue::from_static("chunked"))),
+        }
+    }
+    request
+}
+
 impl Cluster for Own {
     fn source(&self) -> &Source {
         &self.source
@@ -177,7 +192,7 @@ impl Cluster for Own {
     fn send(&self, request: Request<Body>) -> BoxFuture<'_, Result<Response<Body>, Unreachable>> {
         let (mut parts, body) = request.into_parts();
         parts.extensions = carried(&parts.extensions);
-        let request = Request::from_parts(parts, body);
+        let request = with_length(Request::from_parts(parts, body));
         let app = self.app.upgrade().ok_or_else(|| Unreachable("the agent is stopping".into()));
         Box::pin(async move { Ok(encamp_http::respond(app?, request).await) })
     }
@@ -220,6 +235,14 @@ mod tests {
         let variables = connection(&config);
         assert!(variables.contains(&("NOMAD_CACERT", "ca.pem".into())), "{variables:?}");
         assert!(variables.contains(&("NOMAD_TLS_SERVER_NAME", "server.global.nomad".into())), "{variables:?}");
+    }
+
+    #[test]
+    fn bodies_are_announced() {
+        let length = |body: Body| with_length(Request::new(body)).headers().get(CONTENT_LENGTH).cloned();
+        assert_eq!((length(Body::empty()), length(Body::from("abc"))), (None, Some(HeaderValue::from(3))));
+        let stream = Body::from_stream(futures_util::stream::iter([Ok::<_, io::Error>("abc")]));
+        assert_eq!(with_length(Request::new(stream)).headers()[TRANSFER_ENCODING], "chunked");
     }
 
     #[test]

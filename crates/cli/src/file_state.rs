@@ -13,15 +13,15 @@ use super::context::Environment;
 use super::error::{CommandResult, ErrorContext};
 
 /// A state, and when it was read from its cluster.
-pub struct FileState {
+pub(super) struct FileState {
     /// The state.
-    pub store: StateStore,
+    pub(super) store: StateStore,
     /// When it was read, Unix nanoseconds; `None` if the file does not say.
-    pub taken: Option<i64>,
+    pub(super) taken: Option<i64>,
     /// The time that counts as now, Unix nanoseconds.
-    pub now: i64,
+    pub(super) now: i64,
     /// What a reader should know.
-    pub notes: Vec<String>,
+    pub(super) notes: Vec<String>,
 }
 
 impl FileState {
@@ -29,7 +29,7 @@ impl FileState {
     ///
     /// # Errors
     /// It is none that this program reads.
-    pub fn read(file: &str, flags: &SnapshotFlags, env: &Environment) -> CommandResult<FileState> {
+    pub(super) fn read(file: &str, flags: &SnapshotFlags, env: &Environment) -> CommandResult<FileState> {
         let options = archive::Options { lenient: flags.ignore_unknown_tables };
         let path = env.directory.join(file);
         let loaded = encamp_snapshot::load_with_rest(&path, options);
@@ -50,7 +50,7 @@ impl FileState {
 
 /// The state of a backup of encamp's own servers, whose records have another format, and when it was taken; `None` if
 /// the file is none.
-pub fn own_backup(path: &Path) -> Option<(StateStore, Option<i64>)> {
+pub(super) fn own_backup(path: &Path) -> Option<(StateStore, Option<i64>)> {
     let content = archive::read_undecoded(File::open(path).ok()?).ok()?;
     let store = persist::read(&mut content.state.as_slice()).ok()?;
     Some((store, content.meta.taken_at().unix_nanos()))
