@@ -41,3 +41,4 @@ mod registered_again;
 mod secrets;
 mod snapshot_restore;
 mod variables;
+mod web_ui;

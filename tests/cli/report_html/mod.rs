@@ -2,16 +2,14 @@
 //!
 //! The pictures of the reports, light and dark, stay in the directory `report-html` of the tests' temporary directory.
 
-mod browser;
-
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use encamp_test_support::browser::{Browser, axe};
 use encamp_test_support::notes;
 use serde_json::Value;
 
 use crate::program::{Folder, Ran, run_in};
-use browser::Browser;
 
 /// Markup that would show or do something if it was not escaped, in the form that JSON and HCL strings have: with the
 /// characters that names of jobs, groups and tasks can have, and with all.
@@ -184,28 +182,6 @@ fn misdeeds(browser: &mut Browser, events: &[Value], file: &Path) -> Vec<String>
     found
 }
 
-/// The script of axe-core, which `tests/axe/fetch` fetches; `None` if it is missing or of another version.
-fn axe() -> Option<String> {
-    let lock = |folder: PathBuf| std::fs::read(folder.join("package-lock.json")).ok();
-    let fetched = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("axe");
-    let current = lock(fetched.clone()) == lock(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/axe"));
-    let script = fetched.join("node_modules/axe-core/axe.min.js");
-    let script = std::fs::read_to_string(script).ok().filter(|_| current);
-    if script.is_none() {
-        notes::missing("accessibility of reports", "tests/axe/fetch has not fetched axe-core");
-    }
-    script
-}
-
-/// The accessibility problems that axe-core finds on the open page.
-fn accessibility(browser: &mut Browser, axe: &str) -> Value {
-    browser.evaluate(axe);
-    browser.evaluate(
-        "axe.run(document, {rules: {'target-size': {enabled: true}}}).then(r => r.violations.map(v => \
-         ({id: v.id, help: v.help, nodes: v.nodes.slice(0, 5).map(n => n.html + ' ' + n.failureSummary)})))",
-    )
-}
-
 /// Moves through the first steps of a page by keyboard: the link to the report comes first, and leads there.
 fn by_keyboard(browser: &mut Browser) {
     browser.press("Tab", 9);
@@ -221,7 +197,7 @@ fn reports_in_a_browser() {
     let Some(mut browser) = Browser::start(folder.path()) else {
         return notes::missing("reports in a browser", "chromium is not installed");
     };
-    let axe = axe();
+    let axe = axe("accessibility of reports");
     let pictures = Path::new(env!("CARGO_TARGET_TMPDIR")).join("report-html");
     std::fs::create_dir_all(&pictures).expect("a directory");
     let (cluster, job) = hostile(&folder);
@@ -256,7 +232,7 @@ fn reports_in_a_browser() {
             let picture = browser.screenshot();
             std::fs::write(pictures.join(format!("{name}-{scheme}.png")), picture).expect("a picture");
             if let Some(axe) = &axe {
-                let found = accessibility(&mut browser, axe);
+                let found = browser.accessibility(axe);
                 assert_eq!(found, Value::Array(Vec::new()), "{name} {scheme}: {found:#}");
             }
         }

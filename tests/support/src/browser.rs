@@ -1,8 +1,12 @@
 //! A headless Chromium that is controlled by the DevTools protocol, over a pipe.
+//!
+//! What a person does: [`Browser::visit`], [`Browser::click`] and [`Browser::fill`] by accessible names,
+//! [`Browser::press`], [`Browser::wait_for_text`]. What a test asks: [`Browser::problems`] for errors of scripts and violations of content
+//! policies, [`Browser::accessibility`], [`Browser::screenshot`].
 
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
@@ -10,8 +14,13 @@ use std::time::{Duration, Instant};
 use base64::Engine as _;
 use serde_json::{Value, json};
 
+use crate::notes;
+use crate::program::{build_directory, repository};
+
 /// The maximum time for an answer.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// The pause between two looks.
+const PAUSE: Duration = Duration::from_millis(20);
 /// Names of the program.
 const NAMES: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 /// The shell makes standard input and output the pipe of the protocol, which is file descriptors 3 and 4.
@@ -30,6 +39,7 @@ const FLAGS: [&str; 10] = [
     "--hide-scrollbars",
 ];
 
+/// A page in a browser, which ends with the value.
 pub struct Browser {
     child: Child,
     commands: ChildStdin,
@@ -80,7 +90,7 @@ impl Browser {
         let attach = json!({"targetId": target["targetId"], "flatten": true});
         let session = browser.call("Target.attachToTarget", attach)["sessionId"].clone();
         browser.session = session.as_str().expect("a session").to_string();
-        for domain in ["Page", "Network", "Log", "Runtime"] {
+        for domain in ["Page", "Network", "Log", "Runtime", "DOM", "Accessibility", "Audits"] {
             browser.call(&format!("{domain}.enable"), json!({}));
         }
         Some(browser)
@@ -88,6 +98,11 @@ impl Browser {
 
     /// Calls a method and returns its result.
     pub fn call(&mut self, method: &str, params: Value) -> Value {
+        self.try_call(method, params).unwrap_or_else(|e| panic!("{method}: {e}"))
+    }
+
+    /// The same; the error is that of the browser.
+    fn try_call(&mut self, method: &str, params: Value) -> Result<Value, String> {
         self.calls += 1;
         let mut call = json!({"id": self.calls, "method": method, "params": params});
         if !self.session.is_empty() {
@@ -100,8 +115,11 @@ impl Browser {
         loop {
             let message = self.message(end, method);
             if message["id"] == self.calls {
-                assert!(message["error"].is_null(), "{method}: {}", message["error"]);
-                return message["result"].clone();
+                return if message["error"].is_null() {
+                    Ok(message["result"].clone())
+                } else {
+                    Err(message["error"].to_string())
+                };
             }
             self.events.push_back(message);
         }
@@ -118,7 +136,18 @@ impl Browser {
     /// Opens a file and returns the events until the page is complete and painted.
     pub fn open(&mut self, file: &Path) -> Vec<Value> {
         self.events.clear();
-        self.call("Page.navigate", json!({"url": format!("file://{}", file.display())}));
+        self.visit(&format!("file://{}", file.display()));
+        self.events.drain(..).collect()
+    }
+
+    /// Opens an address; returns when the page is complete and painted.
+    ///
+    /// # Panics
+    ///
+    /// If there is no page.
+    pub fn visit(&mut self, address: &str) {
+        let went = self.call("Page.navigate", json!({"url": address}));
+        assert!(went["errorText"].is_null(), "{address}: {}", went["errorText"]);
         let end = Instant::now() + PATIENCE;
         while !self.events.iter().any(|e| e["method"] == "Page.loadEventFired") {
             let event = self.message(end, "the page");
@@ -126,15 +155,118 @@ impl Browser {
         }
         // A frame later, everything that the page requests without a script has been requested.
         self.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(1))))");
-        self.events.drain(..).collect()
+    }
+
+    /// The path and the parameters of the open page.
+    pub fn address(&mut self) -> String {
+        let address = self.evaluate("location.pathname + location.search");
+        address.as_str().expect("an address").to_string()
+    }
+
+    /// Waits until an expression is true, also across pages.
+    ///
+    /// # Panics
+    ///
+    /// If it does not become true in time; with the text of the page.
+    pub fn wait_until(&mut self, expression: &str) {
+        let end = Instant::now() + PATIENCE;
+        // A page that is being left answers with an error.
+        while self.try_evaluate(expression) != Ok(Value::Bool(true)) {
+            if Instant::now() > end {
+                let text = self.evaluate("location.href + '\\n' + document.body.innerText");
+                panic!("{expression}: not in {PATIENCE:?}: {}", text.as_str().unwrap_or_default());
+            }
+            std::thread::sleep(PAUSE);
+        }
+    }
+
+    /// Waits until the page shows a text.
+    pub fn wait_for_text(&mut self, text: &str) {
+        self.wait_until(&format!("!!document.body && document.body.innerText.includes({})", json!(text)));
+    }
+
+    /// Clicks on the element with a role (`link`, `button`, …) and an accessible name, in its middle, as a person does.
+    pub fn click(&mut self, role: &str, name: &str) {
+        let node = self.named(role, name);
+        self.call("DOM.scrollIntoViewIfNeeded", json!({"backendNodeId": node}));
+        let quads = self.call("DOM.getContentQuads", json!({"backendNodeId": node}));
+        let quad = quads["quads"][0].as_array().unwrap_or_else(|| panic!("{role} {name:?} has no place on the page"));
+        let middle = |first: usize| (0..4).filter_map(|n| quad[first + 2 * n].as_f64()).sum::<f64>() / 4.0;
+        for kind in ["mousePressed", "mouseReleased"] {
+            let at = json!({"type": kind, "x": middle(0), "y": middle(1), "button": "left", "clickCount": 1});
+            self.call("Input.dispatchMouseEvent", at);
+        }
+    }
+
+    /// Replaces the text of the field with an accessible name.
+    pub fn fill(&mut self, role: &str, name: &str, text: &str) {
+        let node = self.named(role, name);
+        self.call("DOM.focus", json!({"backendNodeId": node}));
+        self.evaluate("document.activeElement.select?.()");
+        self.call("Input.insertText", json!({"text": text}));
+    }
+
+    /// Waits for an element with a role and an accessible name. There may be several: the first one.
+    fn named(&mut self, role: &str, name: &str) -> Value {
+        let end = Instant::now() + PATIENCE;
+        loop {
+            let root = self.call("DOM.getDocument", json!({"depth": 0}))["root"]["nodeId"].clone();
+            let asked = json!({"nodeId": root, "role": role, "accessibleName": name});
+            if let Ok(found) = self.try_call("Accessibility.queryAXTree", asked) {
+                let nodes = found["nodes"].as_array().cloned().unwrap_or_default();
+                if let Some(node) = nodes.into_iter().find(|n| n["ignored"] != true) {
+                    return node["backendDOMNodeId"].clone();
+                }
+            }
+            if Instant::now() > end {
+                let text = self.evaluate("location.href + '\\n' + document.body.innerText");
+                panic!("no {role} {name:?}: {}", text.as_str().unwrap_or_default());
+            }
+            std::thread::sleep(PAUSE);
+        }
+    }
+
+    /// What went wrong since the last question: errors of scripts, messages of the console, requests that failed,
+    /// violations of the content security policy.
+    pub fn problems(&mut self) -> Vec<String> {
+        let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), String::from);
+        let problem = |event: Value| {
+            let params = &event["params"];
+            match event["method"].as_str()? {
+                "Log.entryAdded" => Some(format!("log: {}", text(&params["entry"]["text"]))),
+                "Runtime.exceptionThrown" => Some(format!("exception: {}", params["exceptionDetails"])),
+                "Runtime.consoleAPICalled" => Some(format!("console: {}", params["args"])),
+                "Audits.issueAdded" if params["issue"]["code"] == "ContentSecurityPolicyIssue" => {
+                    Some(format!("policy: {}", params["issue"]["details"]))
+                }
+                _ => None,
+            }
+        };
+        self.events.drain(..).filter_map(problem).collect()
+    }
+
+    /// The accessibility problems that axe-core finds on the open page.
+    pub fn accessibility(&mut self, axe: &str) -> Value {
+        self.evaluate(axe);
+        self.evaluate(
+            "axe.run(document, {rules: {'target-size': {enabled: true}}}).then(r => r.violations.map(v => \
+             ({id: v.id, help: v.help, nodes: v.nodes.slice(0, 5).map(n => n.html + ' ' + n.failureSummary)})))",
+        )
+    }
+
+    fn try_evaluate(&mut self, expression: &str) -> Result<Value, String> {
+        let params = json!({"expression": expression, "awaitPromise": true, "returnByValue": true});
+        let result = self.try_call("Runtime.evaluate", params)?;
+        if result["exceptionDetails"].is_null() {
+            Ok(result["result"]["value"].clone())
+        } else {
+            Err(result["exceptionDetails"].to_string())
+        }
     }
 
     /// The value of an expression, or of the promise that it is.
     pub fn evaluate(&mut self, expression: &str) -> Value {
-        let params = json!({"expression": expression, "awaitPromise": true, "returnByValue": true});
-        let result = self.call("Runtime.evaluate", params);
-        assert!(result["exceptionDetails"].is_null(), "{}", result["exceptionDetails"]);
-        result["result"]["value"].clone()
+        self.try_evaluate(expression).unwrap_or_else(|e| panic!("{expression}: {e}"))
     }
 
     /// Sets the width of the window and the preferred colours, `light` or `dark`.
@@ -159,6 +291,20 @@ impl Browser {
             self.call("Input.dispatchKeyEvent", event);
         }
     }
+}
+
+/// The script of axe-core, which `tests/axe/fetch` fetches; `None` if it is missing or of another version. `suite`: what
+/// is not checked then.
+pub fn axe(suite: &str) -> Option<String> {
+    let lock = |folder: PathBuf| std::fs::read(folder.join("package-lock.json")).ok();
+    let fetched = build_directory().with_file_name("axe");
+    let current = lock(fetched.clone()) == lock(repository().join("tests/axe"));
+    let script = fetched.join("node_modules/axe-core/axe.min.js");
+    let script = std::fs::read_to_string(script).ok().filter(|_| current);
+    if script.is_none() {
+        notes::missing(suite, "tests/axe/fetch has not fetched axe-core");
+    }
+    script
 }
 
 impl Drop for Browser {

@@ -1,6 +1,7 @@
 //! What the tests, benchmarks and fuzzers of encamp share.
 //!
-//! - The program: [`program`] runs it, [`agent`] and [`member`] run it as an agent, [`pty`] on a pseudo-terminal.
+//! - The program: [`program`] runs it, [`agent`] and [`member`] run it as an agent, [`pty`] on a pseudo-terminal;
+//!   [`browser`] shows its pages.
 //! - Peers of the program: [`server`] is an HTTP server that answers from a script, [`canned`] and [`cluster`] are
 //!   answers of clusters, [`scaling_group`] is an auto scaling group, [`mod@csi_plugin`] a storage plugin, [`python`]
 //!   installs and runs programs of Python, [`tls`] makes certificates.
@@ -12,6 +13,7 @@
 
 pub mod agent;
 pub mod answers;
+pub mod browser;
 pub mod canned;
 pub mod cluster;
 pub mod count;
