@@ -279,7 +279,11 @@ async fn sign_in(State(ui): State<Ui>, names: RawPathParams, request: Request) -
         Ok(submitted) => submitted,
         Err(refused) => return plain(&refused),
     };
-    match sign_in::sign_in(&visit).await {
+    let signed = match visit.live_only() {
+        Ok(()) => sign_in::sign_in(&visit).await,
+        Err(e) => Err(e),
+    };
+    match signed {
         Ok((token, done)) => {
             let mut response = went(&headers, &done);
             response

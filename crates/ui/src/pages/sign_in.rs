@@ -28,6 +28,10 @@ struct Token {
 
 /// `/ui/settings/tokens`
 pub(crate) async fn page(visit: &Visit) -> Result<Page, PageError> {
+    if !visit.source().is_live() {
+        let body = html! { p.empty { "A snapshot file needs no token: these pages show all that it holds." } };
+        return Ok(Page::new(Area::Other, "Sign in", body));
+    }
     let body = if visit.is_signed_in() {
         let token: Token = visit.read("/v1/acl/token/self", &[]).await?;
         html! {
