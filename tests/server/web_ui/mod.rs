@@ -4,12 +4,15 @@ mod client;
 mod tour;
 mod ways;
 
+use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
+
 use serde_json::json;
 
 use self::client::{Answer, Client};
 use self::ways::{Served, Ways};
-use crate::agent::{Agent, bootstrap};
-use crate::program::{Folder, run_in, run_with};
+use crate::agent::{Agent, bootstrap, wait_for};
+use crate::program::{self, Folder, run_in, run_with};
 
 /// A page without a style sheet of another host, without inline scripts, and that nobody may frame.
 fn is_protected(answer: &Answer) {
@@ -169,6 +172,30 @@ fn pages_of_this_computer_admit_one_browser_by_its_own_name() {
     assert_eq!(client.get("/ui/").status, 200, "the first browser stays");
 }
 
+/// Some programs that open addresses go on until the browser is closed.
+#[test]
+fn pages_are_served_while_the_browser_is_open() {
+    let folder = Folder::new("web-ui-opener");
+    folder.file("cluster.json", std::fs::read(fixture("demo/cluster.json")).expect("the cluster"));
+    std::fs::create_dir(folder.path().join("bin")).expect("a directory");
+    let opener = folder.file("bin/xdg-open", "#!/bin/sh\necho \"$1\" > opening && mv opening opened\nexec sleep 600\n");
+    std::fs::set_permissions(&opener, std::fs::Permissions::from_mode(0o755)).expect("a mode");
+    let path = std::env::var("PATH").expect("a path");
+    let mut command = Command::new("/usr/bin/env");
+    command.arg(format!("PATH={}:{path}", folder.path().join("bin").display())).arg(program::path());
+    let mut process = Agent::launch(&folder, command.args(["ui", "-snapshot", "cluster.json"]));
+    let url = process.until("URL for web UI: ").trim_start_matches("URL for web UI: ").to_string();
+    wait_for("the browser", || match std::fs::read_to_string(folder.path().join("opened")) {
+        Ok(opened) if opened.trim_end() == url => Ok(()),
+        other => Err(format!("{other:?}")),
+    });
+    let (port, entrance) = url.trim_start_matches("http://127.0.0.1:").split_once('/').expect("a path");
+    let entered = Client::new(port.parse().expect("a port")).get(&format!("/{entrance}"));
+    assert_eq!(entered.status, 303, "{entered:?}");
+    process.signal(rustix::process::Signal::INT);
+    assert_eq!(process.exit(), 0);
+}
+
 #[test]
 fn nothing_of_a_file_can_be_changed() {
     let folder = Folder::new("web-ui-file");
@@ -178,9 +205,9 @@ fn nothing_of_a_file_can_be_changed() {
     let mut client = served.client();
     let page = client.get("/ui/");
     assert!(page.body.contains("file cluster.json") && !page.body.contains("method=\"post\""), "{}", page.body);
-    let token = client.get("/ui/settings/tokens").form_token().to_string();
-    let signed = client.post("/ui/sign-in", &[("form_token", &token), ("token", "x")]);
-    assert!(signed.status >= 400, "{signed:?}");
+    let tokens = client.get("/ui/settings/tokens");
+    assert!(tokens.status == 200 && !tokens.body.contains("method=\"post\""), "{}", tokens.body);
+    assert_eq!(client.post("/ui/sign-in", &[("token", "x")]).status, 403);
     assert_eq!(client.get("/ui/live?topic=Job:*").status, 403, "there are no events");
 }
 

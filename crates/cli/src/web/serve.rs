@@ -5,6 +5,7 @@ use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
+use std::pin::pin;
 use std::sync::Arc;
 
 use base64::Engine as _;
@@ -14,6 +15,7 @@ use encamp_model::{SecretString, quoted};
 use encamp_ui::command::Commands;
 use encamp_ui::{Cluster, Entrance, Source};
 use form_urlencoded::byte_serialize;
+use futures_util::future::OptionFuture;
 use ring::rand::{SecureRandom, SystemRandom};
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
@@ -165,15 +167,22 @@ fn until_stopped(
     let pages = pages.route("/", axum::routing::get(|| async { axum::response::Redirect::temporary("/ui/") }));
     context.ui.output(&format!("URL for web UI: {url}"));
     context.ui.output(&format!("Serving {shown}. The address admits one browser. Press Ctrl-C to stop."));
-    if serving.opens
-        && let Err(e) = open(&url)
-    {
-        context.ui.warn(&format!("Failed to open browser: {e}"));
-    }
+    // Some openers go on until the browser is closed.
+    let opening = serving.opens.then(|| runtime.spawn_blocking(move || open(&url)));
     runtime.block_on(async {
-        tokio::select! {
-            served = axum::serve(listener, pages) => served.context("Error serving the web UI"),
-            () = signals.next() => Ok(()),
+        let mut opening = pin!(OptionFuture::from(opening));
+        let mut served = pin!(axum::serve(listener, pages).into_future());
+        loop {
+            tokio::select! {
+                Some(opened) = &mut opening => {
+                    opening.set(None.into());
+                    if let Ok(Err(e)) = opened {
+                        context.ui.warn(&format!("Failed to open browser: {e}"));
+                    }
+                }
+                served = &mut served => return served.context("Error serving the web UI"),
+                () = signals.next() => return Ok(()),
+            }
         }
     })?;
     Ok(0)
