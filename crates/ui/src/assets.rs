@@ -16,14 +16,21 @@ struct Asset {
     content: &'static str,
 }
 
+const fn style(name: &'static str, content: &'static str) -> Asset {
+    Asset { name, kind: "text/css; charset=utf-8", content }
+}
+
 const fn script(name: &'static str, content: &'static str) -> Asset {
     Asset { name, kind: "text/javascript; charset=utf-8", content }
 }
 
 const ASSETS: &[Asset] = &[
-    Asset { name: "app.css", kind: "text/css; charset=utf-8", content: include_str!("assets/app.css") },
+    style("app.css", include_str!("assets/app.css")),
+    style("xterm.css", include_str!("assets/vendor/xterm.css")),
     Asset { name: "icon.svg", kind: "image/svg+xml", content: include_str!("assets/icon.svg") },
     script("app.js", include_str!("assets/app.js")),
+    script("idiomorph.min.js", include_str!("assets/vendor/idiomorph.min.js")),
+    script("xterm.mjs", include_str!("assets/vendor/xterm.mjs")),
 ];
 
 /// A hash over all: scripts import each other by relative addresses.

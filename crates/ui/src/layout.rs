@@ -6,7 +6,7 @@ use crate::appearance::LABEL_STYLE;
 use crate::assets;
 use crate::cluster::Source;
 use crate::parts::time;
-use crate::visit::Visit;
+use crate::visit::{Visit, encoded};
 
 /// A page.
 #[derive(Debug)]
@@ -22,17 +22,25 @@ pub(crate) struct Page {
     pub topics: Vec<String>,
     /// What precedes the title: pages above this one, with their addresses.
     pub trail: Vec<(String, String)>,
+    /// Style sheets and scripts of this page besides those of all pages.
+    pub assets: &'static [&'static str],
 }
 
 impl Page {
     /// A page without topics and trail.
     pub(crate) fn new(area: Area, title: impl Into<String>, body: Markup) -> Page {
-        Page { title: title.into(), area, body, topics: Vec::new(), trail: Vec::new() }
+        Page { title: title.into(), area, body, topics: Vec::new(), trail: Vec::new(), assets: &[] }
     }
 
     /// The page with the topics that change it.
     pub(crate) fn follows(mut self, topics: impl IntoIterator<Item = impl Into<String>>) -> Page {
         self.topics = topics.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// The page with style sheets and scripts of its own.
+    pub(crate) fn with_assets(mut self, assets: &'static [&'static str]) -> Page {
+        self.assets = assets;
         self
     }
 
@@ -65,32 +73,35 @@ pub(crate) enum Area {
     Other,
 }
 
-/// The areas that the navigation shows, with the paths of their pages.
-const NAVIGATION: [(&str, &[(Area, &str, &str)]); 3] = [
+/// The areas that the navigation shows, with the paths of their pages and the keys that follow `g`.
+const NAVIGATION: [(&str, &[(Area, &str, &str, &str)]); 3] = [
     (
         "Workload",
         &[
-            (Area::Overview, "Overview", "/ui/"),
-            (Area::Jobs, "Jobs", "/ui/jobs"),
-            (Area::Allocations, "Allocations", "/ui/allocations"),
-            (Area::Deployments, "Deployments", "/ui/deployments"),
-            (Area::Evaluations, "Evaluations", "/ui/evaluations"),
-            (Area::Services, "Services", "/ui/services"),
-            (Area::Variables, "Variables", "/ui/variables"),
-            (Area::Storage, "Storage", "/ui/storage"),
+            (Area::Overview, "Overview", "/ui/", "o"),
+            (Area::Jobs, "Jobs", "/ui/jobs", "j"),
+            (Area::Allocations, "Allocations", "/ui/allocations", "a"),
+            (Area::Deployments, "Deployments", "/ui/deployments", "d"),
+            (Area::Evaluations, "Evaluations", "/ui/evaluations", "e"),
+            (Area::Services, "Services", "/ui/services", "s"),
+            (Area::Variables, "Variables", "/ui/variables", "v"),
+            (Area::Storage, "Storage", "/ui/storage", "b"),
         ],
     ),
     (
         "Cluster",
         &[
-            (Area::Topology, "Topology", "/ui/topology"),
-            (Area::Clients, "Clients", "/ui/clients"),
-            (Area::Servers, "Servers", "/ui/servers"),
-            (Area::Namespaces, "Namespaces and pools", "/ui/namespaces"),
-            (Area::Access, "Access", "/ui/access"),
+            (Area::Topology, "Topology", "/ui/topology", "t"),
+            (Area::Clients, "Clients", "/ui/clients", "c"),
+            (Area::Servers, "Servers", "/ui/servers", "r"),
+            (Area::Namespaces, "Namespaces and pools", "/ui/namespaces", "n"),
+            (Area::Access, "Access", "/ui/access", "x"),
         ],
     ),
-    ("Before you change it", &[(Area::Plan, "Plan a job", "/ui/plan"), (Area::Questions, "What if", "/ui/questions")]),
+    (
+        "Before you change it",
+        &[(Area::Plan, "Plan a job", "/ui/plan", "p"), (Area::Questions, "What if", "/ui/questions", "w")],
+    ),
 ];
 
 /// The whole document.
@@ -106,7 +117,10 @@ pub(crate) fn document(visit: &Visit, page: &Page) -> Markup {
                 link rel="icon" href=(assets::address("icon.svg"));
                 link rel="stylesheet" href=(assets::address("app.css"));
                 @if visit.label().is_some() { link rel="stylesheet" href=(LABEL_STYLE); }
+                @for name in page.assets.iter().filter(|n| n.ends_with(".css")) { link rel="stylesheet" href=(assets::address(name)); }
+                script src=(assets::address("idiomorph.min.js")) defer {}
                 script src=(assets::address("app.js")) type="module" {}
+                @for name in page.assets.iter().filter(|n| n.ends_with(".js")) { script src=(assets::address(name)) type="module" {} }
             }
             body {
                 a.skip href="#main" { "Skip to the content" }
@@ -122,14 +136,16 @@ pub(crate) fn document(visit: &Visit, page: &Page) -> Markup {
     }
 }
 
-/// The topics of the page for the script that follows them; none for a file.
+/// The topics of the page for the script that follows them, encoded and separated by spaces; none for a file.
 fn topics(visit: &Visit, page: &Page) -> Option<String> {
-    (visit.source().is_live() && !page.topics.is_empty()).then(|| page.topics.join(" "))
+    let encoded = || page.topics.iter().map(|topic| encoded(topic)).collect::<Vec<_>>().join(" ");
+    (visit.source().is_live() && !page.topics.is_empty()).then(encoded)
 }
 
 fn header(visit: &Visit) -> Markup {
     html! {
         header.top {
+            button.menu type="button" popovertarget="areas" { "Menu" }
             a.brand href="/ui/" { "encamp" }
             @if let Some(label) = visit.label() { span.label { (label.text) } }
             (source(visit))
@@ -158,12 +174,12 @@ fn source(visit: &Visit) -> Markup {
 
 fn navigation(area: Area) -> Markup {
     html! {
-        nav.areas aria-label="Areas" {
+        nav.areas id="areas" aria-label="Areas" popover {
             @for (group, entries) in NAVIGATION {
                 h2 { (group) }
                 ul {
-                    @for (of, name, path) in entries {
-                        li { a href=(path) aria-current=[(*of == area).then_some("page")] { (name) } }
+                    @for (of, name, path, key) in entries {
+                        li { a href=(path) data-key=(key) aria-current=[(*of == area).then_some("page")] { (name) } }
                     }
                 }
             }

@@ -32,6 +32,8 @@ mod parts;
 mod routes;
 mod security;
 mod session;
+#[cfg(test)]
+mod tests;
 mod visit;
 
 pub use appearance::Appearance;

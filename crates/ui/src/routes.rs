@@ -27,6 +27,8 @@ use crate::{assets, security, session};
 const MAX_FORM: usize = 4 << 20;
 /// The parameter of the first address with the token of the entrance.
 const ENTRANCE: &str = "entrance";
+/// The header of a request that reads an open page again: a message is for the page that follows an action.
+const LIVE: &str = "x-encamp-live";
 /// The field of forms with their token.
 const FORM_TOKEN: &str = "form_token";
 
@@ -199,10 +201,10 @@ async fn submitted(ui: &Ui, names: &RawPathParams, request: Request) -> Result<(
 
 /// The response with a page.
 fn finish(visit: &Visit, session: &Session, headers: &HeaderMap, status: StatusCode, mut page: Page) -> Response<Body> {
-    let message = session::message(headers);
+    let message = session::message(headers).filter(|_| !headers.contains_key(LIVE));
     if let Some(message) = &message {
         let said = notice(Tone::Good, &html! { (message) });
-        page.body = html! { (said) (page.body) };
+        page.body = html! { div id="message" data-keep { (said) } (page.body) };
     }
     let mut response = Response::new(Body::from(document(visit, &page).into_string()));
     *response.status_mut() = status;

@@ -1,0 +1,36 @@
+//! What surrounds pages: messages, forms, headers.
+
+use axum::http::StatusCode;
+use serde_json::json;
+
+use super::cluster::{Browser, Canned};
+
+#[tokio::test]
+async fn a_page_names_nothing_inline_and_nobody_may_frame_it() {
+    let page = Canned::live().open("/ui/settings/tokens").await;
+    assert_eq!(page.status, StatusCode::OK);
+    page.has_not(&[" style=", "<style", "onclick", "<script>", "javascript:"]);
+    let policy = page.headers["content-security-policy"].to_str().expect("text");
+    assert!(policy.contains("script-src 'self'") && policy.contains("frame-ancestors 'none'"), "{policy}");
+}
+
+#[tokio::test]
+async fn a_message_is_shown_once_and_not_to_a_page_that_is_read_again() {
+    let mut browser = Browser::of(Canned::live().get("/v1/acl/token/self", json!({ "Name": "me" })));
+    let done = browser.submit("/ui/settings/tokens", "/ui/sign-in", &[("token", "s3cret")]).await;
+    assert_eq!((done.status, done.location()), (StatusCode::SEE_OTHER, "/ui/"));
+    browser.reopen("/ui/settings/tokens").await.has_not(&["You are signed in as me."]);
+    browser.open("/ui/settings/tokens").await.has(&["You are signed in as me."]);
+    browser.open("/ui/settings/tokens").await.has_not(&["You are signed in as me."]);
+}
+
+#[tokio::test]
+async fn a_form_without_its_token_changes_nothing() {
+    let mut browser = Browser::of(Canned::live());
+    browser.open("/ui/settings/tokens").await;
+    for body in ["token=s3cret", "form_token=x&token=s3cret"] {
+        let refused = browser.post("/ui/sign-in", body.to_string()).await;
+        assert_eq!(refused.status, StatusCode::FORBIDDEN);
+        assert_eq!(browser.sent(), []);
+    }
+}
