@@ -30,6 +30,9 @@ const ASSETS: &[Asset] = &[
     Asset { name: "icon.svg", kind: "image/svg+xml", content: include_str!("assets/icon.svg") },
     script("app.js", include_str!("assets/app.js")),
     script("idiomorph.min.js", include_str!("assets/vendor/idiomorph.min.js")),
+    script("graph.js", include_str!("assets/graph.js")),
+    script("logs.js", include_str!("assets/logs.js")),
+    script("terminal.js", include_str!("assets/terminal.js")),
     script("xterm.mjs", include_str!("assets/vendor/xterm.mjs")),
 ];
 

@@ -73,8 +73,11 @@ pub(crate) enum Area {
     Other,
 }
 
+/// An area with its name, path and key.
+type Entry = (Area, &'static str, &'static str, &'static str);
+
 /// The areas that the navigation shows, with the paths of their pages and the keys that follow `g`.
-const NAVIGATION: [(&str, &[(Area, &str, &str, &str)]); 3] = [
+const NAVIGATION: [(&str, &[Entry]); 3] = [
     (
         "Workload",
         &[

@@ -208,6 +208,16 @@ impl Visit {
         }
     }
 
+    /// Reads JSON whatever the status of the answer is: the health of servers has its own.
+    ///
+    /// # Errors
+    /// The cluster did not answer, or with something else.
+    pub(crate) async fn read_any<T: DeserializeOwned>(&self, path: &str, query: Query<'_>) -> Result<T, PageError> {
+        let request = Request::get(with_query(path, query)).body(Body::empty());
+        let response = self.forward(request.map_err(|e| PageError::Input(e.to_string()))?).await?;
+        self.json(path, response).await
+    }
+
     /// Writes JSON to the API, and reads its answer.
     ///
     /// # Errors

@@ -1,14 +1,28 @@
 //! The pages, by area. Each is an `async fn(&Visit, …) -> Result<Page, PageError>`; an action is an
 //! `async fn(&Visit, …) -> Result<Done, PageError>`.
 
+mod allocations;
+mod data;
+mod deployments;
+mod evaluations;
+mod jobs;
 pub(crate) mod overview;
 pub(crate) mod routes;
+mod search;
 pub(crate) mod sign_in;
 
 use routes::Routes;
 
 /// The routes of all areas.
-pub(crate) const AREAS: &[Routes] = &[overview::ROUTES, sign_in::ROUTES];
+pub(crate) const AREAS: &[Routes] = &[
+    overview::ROUTES,
+    search::ROUTES,
+    jobs::ROUTES,
+    allocations::ROUTES,
+    deployments::ROUTES,
+    evaluations::ROUTES,
+    sign_in::ROUTES,
+];
 
 /// What follows an action: the page that the browser goes to.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -58,3 +58,13 @@ pub(crate) fn filter(visit: &Visit, fields: &Markup) -> Markup {
 pub(crate) fn command(line: &str) -> Markup {
     html! { p.command { code { (line) } button type="button" data-copy=(line) { "Copy" } } }
 }
+
+/// An action behind a button that opens its form.
+pub(crate) fn behind(visit: &Visit, label: &str, to: &str, fields: &Markup) -> Markup {
+    html! { details { summary { (label) } (action(visit, to, fields)) } }
+}
+
+/// A text of several lines with its label.
+pub(crate) fn area(name: &str, label: &str, value: &str, rows: u32) -> Markup {
+    html! { label.field.wide { span { (label) } textarea name=(name) rows=(rows) spellcheck="false" { (value) } } }
+}

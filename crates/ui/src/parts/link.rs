@@ -1,8 +1,10 @@
 //! Addresses of objects, which are those of Nomad's web UI, and links to them.
 
 use maud::{Markup, html};
+use serde::Deserialize;
 
-use crate::visit::encoded;
+use crate::error::PageError;
+use crate::visit::{Visit, encoded};
 
 /// The characters of a shortened ID.
 const SHORT: usize = 8;
@@ -31,6 +33,40 @@ pub(crate) fn allocation_address(id: &str) -> String {
 /// A link to an allocation by its short ID.
 pub(crate) fn allocation(id: &str) -> Markup {
     html! { a href=(allocation_address(id)) title=(id) { code { (short(id)) } } }
+}
+
+/// The address of a task of an allocation; `part`: a page below it, such as `logs`.
+pub(crate) fn task_address(allocation: &str, task: &str, part: &str) -> String {
+    let slash = if part.is_empty() { "" } else { "/" };
+    format!("{}/{}{slash}{part}", allocation_address(allocation), encoded(task))
+}
+
+/// The ID that begins with what an address names. Tools print links with shortened IDs.
+///
+/// # Errors
+/// No object has such an ID, or several have.
+pub(crate) async fn full_id(visit: &Visit, list: &str, kind: &'static str, prefix: &str) -> Result<String, PageError> {
+    let missing = || PageError::Missing { kind, name: prefix.to_string() };
+    // The API wants an even number of digits.
+    let digits = prefix.len() - prefix.matches('-').count();
+    let asked = if digits.is_multiple_of(2) { prefix } else { prefix.get(..prefix.len() - 1).unwrap_or_default() };
+    if asked.is_empty() || !asked.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-') {
+        return Err(missing());
+    }
+    let query = [("prefix", asked), ("namespace", "*"), ("per_page", "20")];
+    let found: Vec<Identified> = visit.read(list, &query).await?;
+    let mut fitting = found.into_iter().filter(|row| row.id.starts_with(prefix));
+    match (fitting.next(), fitting.next()) {
+        (Some(one), None) => Ok(one.id),
+        (Some(_), Some(_)) => Err(PageError::Input(format!("The ID of more than one {kind} begins with {prefix}."))),
+        (None, _) => Err(missing()),
+    }
+}
+
+#[derive(Debug, Deserialize)]
+struct Identified {
+    #[serde(rename = "ID")]
+    id: String,
 }
 
 /// The address of a node.

@@ -2,10 +2,14 @@
 //!
 //! - [`time`]: moments and durations. [`state`]: statuses with a colour and a word. [`table`]: lists with columns, pages
 //!   and filters. [`form`]: forms of actions. [`meter`]: shares of resources. [`link`]: addresses of objects.
+//! - [`listing`]: one page of a list of the API. [`why`]: why allocations are not placed. [`diff`]: changes of a job.
 
+pub(crate) mod diff;
 pub(crate) mod form;
 pub(crate) mod link;
+pub(crate) mod listing;
 pub(crate) mod meter;
 pub(crate) mod state;
 pub(crate) mod table;
 pub(crate) mod time;
+pub(crate) mod why;

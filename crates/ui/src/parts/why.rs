@@ -1,0 +1,82 @@
+//! Why allocations are not placed, and how the node of one was chosen: the metrics that schedulers record.
+
+use std::collections::BTreeMap;
+
+use encamp_model::{AllocMetric, PlanRejection};
+use maud::{Markup, html};
+
+use super::link;
+use super::table::Table;
+
+/// Why allocations of groups are not placed, by group.
+pub(crate) fn unplaced(groups: &BTreeMap<String, AllocMetric>) -> Markup {
+    html! {
+        @for (group, metric) in groups {
+            h3 { "Group " (group) ": " (metric.coalesced_failures.saturating_add(1)) " unplaced" }
+            (reasons(metric))
+        }
+    }
+}
+
+/// What excluded nodes: each reason with its number of nodes.
+pub(crate) fn reasons(metric: &AllocMetric) -> Markup {
+    let mut table = Table::new("Why nodes were excluded", &["Reason", "Kind", "Nodes#"], html! { (no_reason(metric)) });
+    let kinds: [(&str, &BTreeMap<String, i64>); 4] = [
+        ("constraint", &metric.constraint_filtered),
+        ("class filtered", &metric.class_filtered),
+        ("resources exhausted", &metric.dimension_exhausted),
+        ("class exhausted", &metric.class_exhausted),
+    ];
+    for (kind, reasons) in kinds {
+        for (reason, nodes) in reasons {
+            table.row([html! { (reason) }, html! { (kind) }, html! { (nodes) }]);
+        }
+    }
+    for quota in &metric.quota_exhausted {
+        table.row([html! { (quota) }, html! { "quota exhausted" }, html! { "-" }]);
+    }
+    html! {
+        p.muted {
+            (metric.nodes_in_pool) " nodes in the pool, " (metric.nodes_evaluated) " evaluated, "
+            (metric.nodes_filtered) " filtered, " (metric.nodes_exhausted) " exhausted"
+        }
+        (table.markup())
+    }
+}
+
+fn no_reason(metric: &AllocMetric) -> &'static str {
+    match (metric.nodes_evaluated, metric.nodes_in_pool) {
+        (0, 0) => "No node is in the job's node pool and datacenters. Add clients, or change the job's pool.",
+        (0, _) => "No node was evaluated: none is ready in the job's datacenters.",
+        _ => "No node was excluded.",
+    }
+}
+
+/// The scores of the nodes that were compared, the best first. `chosen`: the node of the allocation.
+pub(crate) fn scores(metric: &AllocMetric, chosen: &str) -> Markup {
+    let mut nodes: Vec<_> = metric.score_meta_data.iter().collect();
+    nodes.sort_by(|a, b| b.norm_score.total_cmp(&a.norm_score));
+    let empty = html! { "The scheduler recorded no scores." };
+    let mut table = Table::new("Scores of nodes", &["Node", "Score#", "Parts"], empty);
+    for node in nodes {
+        let parts = node.scores.iter().map(|(name, score)| format!("{name} {score:.3}"));
+        let parts = parts.collect::<Vec<_>>().join(", ");
+        let mark = if node.node_id == chosen { " (chosen)" } else { "" };
+        table.row([
+            html! { (link::client(&node.node_id, "")) (mark) },
+            html! { (format!("{:.3}", node.norm_score)) },
+            html! { (parts) },
+        ]);
+    }
+    table.markup()
+}
+
+/// What nodes rejected of a plan.
+pub(crate) fn rejections(rejections: &[PlanRejection]) -> Markup {
+    html! {
+        @if !rejections.is_empty() {
+            h3 { "Rejected by nodes" }
+            ul { @for r in rejections { li { (link::client(&r.node_id, &r.node_name)) ": " (r) } } }
+        }
+    }
+}
