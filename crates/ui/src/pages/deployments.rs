@@ -81,12 +81,9 @@ fn status(d: &Deployment) -> Markup {
 
 /// `/ui/deployments/{id}`
 async fn page(visit: &Visit) -> Result<Page, PageError> {
-    let id = visit.name("id");
-    let of = |id: &str| path("/v1/deployment/", id, "");
-    let d: Deployment = match visit.find(&of(id), &[]).await? {
-        Some(found) => found,
-        None => visit.read(&of(&link::full_id(visit, "/v1/deployments", "deployment", id).await?), &[]).await?,
-    };
+    let id = link::full_id(visit, "/v1/deployments", "deployment", visit.name("id")).await?;
+    let found = visit.find::<Deployment>(&path("/v1/deployment/", &id, ""), &[]).await?;
+    let d = found.ok_or(PageError::Missing { kind: "deployment", name: id })?;
     let allocations: Vec<Alloc> = visit.read(&path("/v1/deployment/allocations/", &d.id, ""), &[]).await?;
     let body = html! {
         (summary(visit, &d))

@@ -67,14 +67,9 @@ pub(super) fn unplaced(e: &Eval) -> Markup {
 }
 
 async fn one(visit: &Visit, id: &str) -> Result<Page, PageError> {
-    let of = |id: &str| path("/v1/evaluation/", id, "");
-    let e: Eval = match visit.find(&of(id), &[("related", "true")]).await? {
-        Some(found) => found,
-        None => {
-            let full = link::full_id(visit, "/v1/evaluations", "evaluation", id).await?;
-            visit.read(&of(&full), &[("related", "true")]).await?
-        }
-    };
+    let id = link::full_id(visit, "/v1/evaluations", "evaluation", id).await?;
+    let found = visit.find::<Eval>(&path("/v1/evaluation/", &id, ""), &[("related", "true")]).await?;
+    let e = found.ok_or(PageError::Missing { kind: "evaluation", name: id })?;
     let placed: Vec<Alloc> = visit.read(&path("/v1/evaluation/", &e.id, "/allocations"), &[]).await?;
     let none = || html! { "It placed and changed no allocations." };
     let body = html! {

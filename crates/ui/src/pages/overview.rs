@@ -17,7 +17,7 @@ use crate::parts::listing::{Listing, Request};
 use crate::parts::meter::meter;
 use crate::parts::state::{Tone, notice};
 use crate::parts::table::Table;
-use crate::parts::{link, state};
+use crate::parts::{link, plural, state};
 use crate::visit::Visit;
 
 pub(crate) const ROUTES: Routes = Routes {
@@ -198,7 +198,7 @@ fn unplaced(found: &Listing<Eval>) -> Markup {
         table.row([
             link::job(&e.namespace, &e.job_id),
             evaluations::unplaced(e),
-            html! { @if let Some((reason, nodes)) = most { (reason) " (" (nodes) " nodes)" } @else { (e.status_description) } },
+            html! { @if let Some((reason, nodes)) = most { (reason) " (" (plural(usize::try_from(nodes).unwrap_or(0), "node")) ")" } @else { (e.status_description) } },
             link::evaluation(&e.id),
         ]);
     }
@@ -265,7 +265,7 @@ async fn utilisation(visit: &Visit) -> Result<Markup, PageError> {
         ul.tiles {
             li { a href="/ui/jobs" { "Jobs" } b { (jobs.count()) } small { "not stopped" } }
             li { a href="/ui/allocations?status=running" { "Allocations" } b { (allocations.count()) } small { "running or starting" } }
-            li { a href="/ui/clients" { "Clients" } b { (nodes.count()) } small { "in " (datacenters.len()) " datacenters" } }
+            li { a href="/ui/clients" { "Clients" } b { (nodes.count()) } small { "in " (plural(datacenters.len(), "datacenter")) } }
         }
         @if counted {
             p { "CPU allocated: " (meter("CPU allocated", used_cpu, cpu, "MHz")) }

@@ -8,6 +8,8 @@ use crate::visit::{Visit, encoded};
 
 /// The characters of a shortened ID.
 const SHORT: usize = 8;
+/// The characters of an ID.
+const FULL: usize = 36;
 
 /// A name in a namespace, as addresses have it: `web@default`.
 fn in_namespace(name: &str, namespace: &str) -> String {
@@ -41,24 +43,27 @@ pub(crate) fn task_address(allocation: &str, task: &str, part: &str) -> String {
     format!("{}/{}{slash}{part}", allocation_address(allocation), encoded(task))
 }
 
-/// The ID that begins with what an address names. Tools print links with shortened IDs.
+/// The full ID that an address names: tools print links with shortened ones. `list`: where to look for it.
 ///
 /// # Errors
-/// No object has such an ID, or several have.
-pub(crate) async fn full_id(visit: &Visit, list: &str, kind: &'static str, prefix: &str) -> Result<String, PageError> {
-    let missing = || PageError::Missing { kind, name: prefix.to_string() };
-    // The API wants an even number of digits.
-    let digits = prefix.len() - prefix.matches('-').count();
-    let asked = if digits.is_multiple_of(2) { prefix } else { prefix.get(..prefix.len() - 1).unwrap_or_default() };
-    if asked.is_empty() || !asked.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-') {
+/// No object has an ID that begins with it, or several have.
+pub(crate) async fn full_id(visit: &Visit, list: &str, kind: &'static str, id: &str) -> Result<String, PageError> {
+    if id.len() == FULL {
+        return Ok(id.to_string());
+    }
+    let missing = || PageError::Missing { kind, name: id.to_string() };
+    if id.len() > FULL || !id.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-') {
         return Err(missing());
     }
-    let query = [("prefix", asked), ("namespace", "*"), ("per_page", "20")];
-    let found: Vec<Identified> = visit.read(list, &query).await?;
-    let mut fitting = found.into_iter().filter(|row| row.id.starts_with(prefix));
+    // The API wants an even number of digits.
+    let digits = id.bytes().filter(|b| *b != b'-').count();
+    let prefix = if digits.is_multiple_of(2) { id } else { id.get(..id.len().saturating_sub(1)).unwrap_or_default() };
+    let query = [("prefix", prefix), ("namespace", "*"), ("per_page", "20")];
+    let found: Vec<Identified> = if prefix.is_empty() { Vec::new() } else { visit.read(list, &query).await? };
+    let mut fitting = found.into_iter().filter(|row| row.id.starts_with(id));
     match (fitting.next(), fitting.next()) {
         (Some(one), None) => Ok(one.id),
-        (Some(_), Some(_)) => Err(PageError::Input(format!("The ID of more than one {kind} begins with {prefix}."))),
+        (Some(_), Some(_)) => Err(PageError::Input(format!("The ID of more than one {kind} begins with {id}."))),
         (None, _) => Err(missing()),
     }
 }

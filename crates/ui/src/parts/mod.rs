@@ -13,3 +13,8 @@ pub(crate) mod state;
 pub(crate) mod table;
 pub(crate) mod time;
 pub(crate) mod why;
+
+/// A number of things: `1 node`, `2 nodes`.
+pub(crate) fn plural(count: usize, one: &str) -> String {
+    format!("{count} {one}{}", if count == 1 { "" } else { "s" })
+}

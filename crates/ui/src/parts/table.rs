@@ -9,7 +9,7 @@ pub(crate) const PER_PAGE: usize = 100;
 
 /// A table. Its first column names the row; on narrow screens, each cell shows the name of its column.
 pub(crate) struct Table {
-    caption: &'static str,
+    caption: String,
     columns: Vec<Column>,
     rows: Vec<Vec<Markup>>,
     /// What is said if there are no rows, and what to do then.
@@ -23,12 +23,17 @@ struct Column {
 
 impl Table {
     /// A table. `caption` is read by screen readers. A column whose title ends with `#` has numbers.
-    pub(crate) fn new(caption: &'static str, columns: &[&'static str], empty: Markup) -> Table {
+    pub(crate) fn new(caption: impl Into<String>, columns: &[&'static str], empty: Markup) -> Table {
         let column = |title: &'static str| match title.strip_suffix('#') {
             Some(title) => Column { title, number: true },
             None => Column { title, number: false },
         };
-        Table { caption, columns: columns.iter().copied().map(column).collect(), rows: Vec::new(), empty }
+        Table {
+            caption: caption.into(),
+            columns: columns.iter().copied().map(column).collect(),
+            rows: Vec::new(),
+            empty,
+        }
     }
 
     /// Adds a row with a cell for each column.
@@ -78,9 +83,11 @@ pub(crate) fn pages(visit: &Visit, next: Option<&str>) -> Markup {
     }
 }
 
-/// Facts: names and values, one below the other.
+/// Facts: names and values. A value `-` is none, and is left out.
 pub(crate) fn facts(facts: &[(&str, Markup)]) -> Markup {
-    html! { dl.facts { @for (name, value) in facts { div { dt { (name) } dd { (value) } } } } }
+    html! {
+        dl.facts { @for (name, value) in facts { @if value.0 != "-" { div { dt { (name) } dd { (value) } } } } }
+    }
 }
 
 /// Links to the pages of one object: `(title, address)`; the one whose address is this page's is marked.

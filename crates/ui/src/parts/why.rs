@@ -13,14 +13,14 @@ pub(crate) fn unplaced(groups: &BTreeMap<String, AllocMetric>) -> Markup {
     html! {
         @for (group, metric) in groups {
             h3 { "Group " (group) ": " (metric.coalesced_failures.saturating_add(1)) " unplaced" }
-            (reasons(metric))
+            (reasons(metric, &format!("Why nodes were excluded from group {group}")))
         }
     }
 }
 
-/// What excluded nodes: each reason with its number of nodes.
-pub(crate) fn reasons(metric: &AllocMetric) -> Markup {
-    let mut table = Table::new("Why nodes were excluded", &["Reason", "Kind", "Nodes#"], html! { (no_reason(metric)) });
+/// What excluded nodes: each reason with its number of nodes. `caption`: of the table.
+pub(crate) fn reasons(metric: &AllocMetric, caption: &str) -> Markup {
+    let mut table = Table::new(caption, &["Reason", "Kind", "Nodes#"], html! { (no_reason(metric)) });
     let kinds: [(&str, &BTreeMap<String, i64>); 4] = [
         ("constraint", &metric.constraint_filtered),
         ("class filtered", &metric.class_filtered),
@@ -37,7 +37,7 @@ pub(crate) fn reasons(metric: &AllocMetric) -> Markup {
     }
     html! {
         p.muted {
-            (metric.nodes_in_pool) " nodes in the pool, " (metric.nodes_evaluated) " evaluated, "
+            "Nodes: " (metric.nodes_in_pool) " in the pool, " (metric.nodes_evaluated) " evaluated, "
             (metric.nodes_filtered) " filtered, " (metric.nodes_exhausted) " exhausted"
         }
         (table.markup())

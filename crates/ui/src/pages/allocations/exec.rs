@@ -25,7 +25,10 @@ pub(super) async fn page(visit: &Visit) -> Result<Page, PageError> {
     let query = [("command", command), ("form_token", &visit.form_token)];
     let socket = with_query(&link::task_address(&a.id, &name, "exec/socket"), &query);
     let body = html! {
-        (form::filter(visit, &form::text("command", "Command", command, SHELL)))
+        form.filter method="get" {
+            (form::text("command", "Command", command, SHELL))
+            button type="submit" { "Run" }
+        }
         (terminal(&socket))
         (form::command(&format!("encamp alloc exec -task {name} {} {command}", a.id)))
     };
@@ -55,7 +58,7 @@ pub(in crate::pages) fn action_terminal(visit: &Visit, a: &Alloc) -> Markup {
 fn terminal(socket: &str) -> Markup {
     html! {
         p role="status" #terminal-state { "The terminal needs scripts, which this browser does not run." }
-        div.terminal id="terminal" data-keep data-socket=(socket) {}
+        div.terminal-panel id="terminal" data-keep data-socket=(socket) {}
         p { button type="button" id="connect" hidden { "Connect again" } }
     }
 }

@@ -99,20 +99,14 @@ pub(super) fn status(a: &Alloc) -> Markup {
     }
 }
 
-/// Reads the allocation of the page. Links of tools have shortened IDs: a prefix that fits one allocation is enough.
+/// Reads the allocation of the page.
 ///
 /// # Errors
 /// It does not exist, or cannot be read.
 pub(super) async fn read(visit: &Visit) -> Result<Alloc, PageError> {
-    let id = visit.name("alloc");
-    match visit.find(&path("/v1/allocation/", id, ""), &[]).await {
-        Ok(Some(found)) => Ok(found),
-        Ok(None) => {
-            let full = link::full_id(visit, "/v1/allocations", "allocation", id).await?;
-            visit.read(&path("/v1/allocation/", &full, ""), &[]).await
-        }
-        Err(e) => Err(e),
-    }
+    let id = link::full_id(visit, "/v1/allocations", "allocation", visit.name("alloc")).await?;
+    let found = visit.find(&path("/v1/allocation/", &id, ""), &[]).await?;
+    found.ok_or(PageError::Missing { kind: "allocation", name: id })
 }
 
 /// A page below an allocation.

@@ -23,7 +23,7 @@ pub(super) async fn page(visit: &Visit) -> Result<Page, PageError> {
         (ports(&a))
         h2 { "Why this client" }
         @match &a.metrics {
-            Some(metric) => { (why::scores(metric, &a.node_id)) (why::reasons(metric)) }
+            Some(metric) => { (why::scores(metric, &a.node_id)) (why::reasons(metric, "Why other nodes were excluded")) }
             None => { p.empty { "The scheduler recorded nothing about this placement." } }
         }
     };

@@ -126,7 +126,12 @@ async fn read(visit: &Visit) -> Result<Job, PageError> {
 
 /// A page of a job: with the links to its other pages, and the topics that change it.
 fn job_page(visit: &Visit, job: &Job, body: &Markup) -> Page {
-    let address = |tab| link::job_address(&job.namespace, &job.id, tab);
+    // The address as the browser sent it: the namespace `default` may be left out.
+    let own = match visit.path.match_indices('/').nth(3) {
+        Some((end, _)) => visit.path.get(..end).unwrap_or_default(),
+        None => &visit.path,
+    };
+    let address = |tab: &str| if tab.is_empty() { own.to_string() } else { format!("{own}/{tab}") };
     let tabs = [
         ("Overview", address("")),
         ("Allocations", address("allocations")),

@@ -13,7 +13,7 @@ use crate::pages::data::{Alloc, Deployment, Eval, Job};
 use crate::pages::{allocations as allocation_pages, deployments as deployment_pages, evaluations as evaluation_pages};
 use crate::parts::state::{Tone, notice};
 use crate::parts::table::facts;
-use crate::parts::{diff, link, time};
+use crate::parts::{diff, link, plural, time};
 use crate::visit::{Visit, path};
 
 /// The newest rows of a list without pages that a page shows.
@@ -91,7 +91,7 @@ pub(super) async fn versions(visit: &Visit) -> Result<Page, PageError> {
                 (forms::revert(visit, &job, version.version))
                 @if let Some(diff) = diffs.get(i) {
                     details open[i == 0] {
-                        summary { (diff::count(diff)) " changes since the version before" }
+                        summary { (plural(diff::count(diff), "change")) " since the version before" }
                         (diff::job(diff))
                     }
                 }
