@@ -118,7 +118,7 @@ async fn overview(visit: &Visit) -> Result<Page, PageError> {
 /// A list of the overview: nothing of what the token may not see.
 async fn some<T: DeserializeOwned>(request: Request<'_>) -> Result<Listing<T>, PageError> {
     match request.read().await {
-        Err(e) if e.is_denied() => Ok(Listing::default()),
+        Err(e) if e.is_denied() => Ok(Listing::denied()),
         other => other,
     }
 }
@@ -156,8 +156,12 @@ fn needs_attention(visit: &Visit, a: &Attention) -> Markup {
         ("Preempted", a.preempted.count(), "allocations", "/ui/allocations?preempted=true", Tone::Warning),
     ];
     let calm = tiles.iter().all(|(_, count, ..)| count == "0");
+    let known = a.unplaced.is_known() && a.failing.is_known() && a.clients.is_known() && a.deployments.is_known();
     html! {
-        @if calm { (notice(Tone::Good, &html! { "Nothing needs attention." })) }
+        @if !known {
+            (notice(Tone::Warning, &html! { "Your token may not see everything. " a href="/ui/settings/tokens" { "Sign in" } }))
+        }
+        @if calm && known { (notice(Tone::Good, &html! { "Nothing needs attention." })) }
         @else {
             ul.tiles {
                 @for (title, count, what, to, tone) in &tiles {

@@ -9,10 +9,12 @@ use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::json;
 
+use super::data::JobRow;
 use super::routes::{Routes, handler};
 use crate::error::PageError;
 use crate::layout::{Area, Page};
 use crate::parts::link;
+use crate::parts::listing::{Request, quoted};
 use crate::parts::table::Table;
 use crate::visit::{Visit, encoded, with_query};
 
@@ -20,6 +22,8 @@ pub(crate) const ROUTES: Routes = Routes { pages: &[("/ui/search", handler!(page
 
 /// The shortest text that names are searched for.
 const SHORTEST: usize = 2;
+/// The most jobs that are shown.
+const MOST_JOBS: usize = 50;
 
 /// A match of a search of names.
 #[null_is_default]
@@ -48,6 +52,7 @@ async fn page(visit: &Visit) -> Result<Page, PageError> {
         return Ok(Page::new(Area::Other, "Search", body));
     };
     let mut found = by_prefix(visit, text).await?;
+    found.extend(jobs(visit, text).await?);
     if text.chars().count() >= SHORTEST {
         found.extend(by_name(visit, text).await?);
     }
@@ -68,8 +73,7 @@ fn results(visit: &Visit, text: &str, found: &[Found]) -> Markup {
     }
 }
 
-/// Objects with IDs that begin with a text. Those in namespaces are searched in each, so their namespace is not known:
-/// the search of names tells it for jobs.
+/// Objects with IDs that begin with a text. The answer has no namespaces, which the addresses of jobs and variables have.
 async fn by_prefix(visit: &Visit, text: &str) -> Result<Vec<Found>, PageError> {
     let body = json!({ "Prefix": text, "Context": "all" });
     let query = [("namespace", visit.namespace())];
@@ -78,8 +82,21 @@ async fn by_prefix(visit: &Visit, text: &str) -> Result<Vec<Found>, PageError> {
         let ids = ids.unwrap_or_default();
         ids.into_iter().map(move |id| (context.clone(), Match { id, scope: Vec::new() }))
     });
-    // Jobs and variables have addresses with their namespaces, which a search of prefixes does not tell.
     Ok(rows.filter(|(c, _)| !matches!(c.as_str(), "jobs" | "vars")).filter_map(|(c, m)| one(&c, &m)).collect())
+}
+
+/// Jobs with IDs that contain a text: searches of names consider a few jobs alone.
+async fn jobs(visit: &Visit, text: &str) -> Result<Vec<Found>, PageError> {
+    let contains = format!("ID contains {}", quoted(text));
+    match Request::new(visit, "/v1/jobs").only(contains).at_most(MOST_JOBS).read::<JobRow>().await {
+        Err(e) if e.is_denied() => Ok(Vec::new()),
+        Err(e) => Err(e),
+        Ok(found) => Ok(found.rows.into_iter().filter_map(|j| one("jobs", &job_match(j))).collect()),
+    }
+}
+
+fn job_match(job: JobRow) -> Match {
+    Match { scope: vec![job.namespace, job.id.clone()], id: job.id }
 }
 
 /// Objects with names that contain a text.

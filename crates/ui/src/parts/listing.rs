@@ -17,7 +17,7 @@ pub(crate) struct Listing<T> {
     pub rows: Vec<T>,
     /// Where the next page begins.
     pub next: Option<String>,
-    /// What the cluster says about the filter, if it does not understand it.
+    /// Why there is no list: what the cluster says about the filter, or that the token may not see it.
     problem: Option<String>,
 }
 
@@ -105,13 +105,17 @@ impl<'a> Request<'a> {
     }
 }
 
-impl<T> Default for Listing<T> {
-    fn default() -> Listing<T> {
-        Listing { rows: Vec::new(), next: None, problem: None }
-    }
-}
-
 impl<T> Listing<T> {
+    /// A list that the token may not see.
+    pub(crate) fn denied() -> Listing<T> {
+        Listing { rows: Vec::new(), next: None, problem: Some("Your token may not see this list.".into()) }
+    }
+
+    /// Whether the list could be read.
+    pub(crate) fn is_known(&self) -> bool {
+        self.problem.is_none()
+    }
+
     /// What the page shows of the list: the problem of its filter, or the table and the links to other pages.
     pub(crate) fn markup(&self, visit: &Visit, table: &Table) -> Markup {
         html! {

@@ -101,6 +101,13 @@ impl Canned {
         self
     }
 
+    /// With another answer to a path that has one.
+    pub(crate) fn instead(mut self, path: &str, body: Value) -> Canned {
+        let answer = self.answers.iter_mut().find(|a| a.path == path).expect("an answer");
+        answer.body = body.to_string();
+        self
+    }
+
     /// The last answer is a page of a list that another one follows.
     pub(crate) fn followed_by(mut self, next_token: &str) -> Canned {
         self.answers.last_mut().expect("an answer").next_token = next_token.to_string();
@@ -177,6 +184,12 @@ impl Browser {
     /// Opens a page as the script does that reads an open page again.
     pub(crate) async fn reopen(&mut self, address: &str) -> Shown {
         self.request(Request::get(address).header("x-encamp-live", "1"), String::new()).await
+    }
+
+    /// Asks for a WebSocket.
+    pub(crate) async fn upgrade(&mut self, address: &str) -> Shown {
+        let request = Request::get(address).header(header::UPGRADE, "websocket").header(header::CONNECTION, "upgrade");
+        self.request(request, String::new()).await
     }
 
     /// Sends a form of the page at `from`, whose `action` it is, with fields besides the form's token.
