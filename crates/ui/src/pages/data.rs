@@ -21,6 +21,7 @@ pub(crate) struct JobRow {
     pub priority: i64,
     pub periodic: bool,
     pub parameterized_job: bool,
+    pub stop: bool,
     pub status: String,
     pub job_summary: JobCounts,
     pub submit_time: i64,

@@ -175,3 +175,15 @@ async fn pages_of_a_file_offer_no_action_and_carry_none_out() {
         page.has_not(&["method=\"post\"", "data-topics", "/exec", "/logs", "action?"]);
     }
 }
+
+#[tokio::test]
+async fn the_allocations_of_a_job_with_many_are_read_page_by_page() {
+    let mut browser =
+        Browser::of(web().instead("/v1/job/web/summary", json!({ "Summary": { "web": { "Complete": 5000 } } })));
+    browser.open("/ui/jobs/web@web").await.has(&[ALLOC]);
+    let uris: Vec<String> = browser.sent().into_iter().map(|s| s.uri).collect();
+    assert!(uris.iter().any(|u| u.starts_with("/v1/allocations?") && u.contains("per_page=10")), "{uris:?}");
+    assert!(!uris.iter().any(|u| u.contains("/v1/job/web/allocations")), "{uris:?}");
+    browser.open("/ui/jobs/web@web/allocations").await.has(&[ALLOC]);
+    assert!(browser.sent().iter().any(|s| s.uri.contains("JobID%20%3D%3D%20%22web%22")));
+}

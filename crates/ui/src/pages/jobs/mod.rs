@@ -77,7 +77,7 @@ pub(super) fn table(visit: &Visit, jobs: &[JobRow], empty: Markup) -> Table {
         };
         table.row([
             html! { (link::job(&job.namespace, &job.id)) @if job.name != job.id { " " span.muted { (job.name) } } },
-            state::of(&job.status),
+            html! { (state::of(&job.status)) @if job.stop { " (stopped)" } },
             html! { (job.kind) (kind) },
             html! { (job.namespace) },
             counts(&job.job_summary),

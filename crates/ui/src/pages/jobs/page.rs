@@ -1,9 +1,10 @@
 //! The page of a job: its state, why allocations are unplaced, groups, deployment, allocations, launched jobs, actions.
 
+use encamp_model::TaskGroupSummary;
 use encamp_model::responses::JobScaleStatus;
 use maud::{Markup, html};
 
-use super::{forms, job_page, named, read, table as job_table};
+use super::{forms, job_page, named, read, table as job_table, tabs};
 use crate::error::PageError;
 use crate::layout::Page;
 use crate::pages::allocations::{self, exec};
@@ -16,20 +17,20 @@ use crate::visit::{Visit, path};
 
 /// The newest allocations and launched jobs that the page shows.
 const NEWEST: usize = 10;
+/// With more allocations than this, those of a job are read page by page.
+const LONG: i64 = 1000;
 
 /// `/ui/jobs/{job}`
 pub(super) async fn page(visit: &Visit) -> Result<Page, PageError> {
     let (id, namespace) = named(visit);
     let query = [("namespace", namespace)];
     let below = |part| path("/v1/job/", id, part);
-    let (summary, evaluations, deployment, allocations) =
-        (below("/summary"), below("/evaluations"), below("/deployment"), below("/allocations"));
-    let (job, counts, evaluations, deployment, allocations) = tokio::try_join!(
+    let (summary, evaluations, deployment) = (below("/summary"), below("/evaluations"), below("/deployment"));
+    let (job, counts, evaluations, deployment) = tokio::try_join!(
         read(visit),
         visit.find::<JobCounts>(&summary, &query),
         visit.read::<Vec<Eval>>(&evaluations, &query),
         visit.read::<Option<Deployment>>(&deployment, &query),
-        visit.read::<Vec<Alloc>>(&allocations, &query),
     )?;
     let counts = counts.unwrap_or_default();
     let body = html! {
@@ -46,7 +47,7 @@ pub(super) async fn page(visit: &Visit) -> Result<Page, PageError> {
             h2 { "Task groups" }
             (groups(visit, &job, &counts))
             h2 { "Newest allocations" }
-            (newest(visit, &job, allocations))
+            (newest(visit, &job, &counts).await?)
         }
         (scaling(visit, &job).await?)
         (actions(visit, &job).await)
@@ -125,16 +126,24 @@ fn groups(visit: &Visit, job: &Job, counts: &JobCounts) -> Markup {
     table.markup()
 }
 
-fn newest(visit: &Visit, job: &Job, mut allocations: Vec<Alloc>) -> Markup {
-    allocations.sort_by_key(|a| std::cmp::Reverse(a.modify_time));
-    let shown = allocations.get(..NEWEST).unwrap_or(&allocations);
-    let empty = html! { "The job has no allocations." };
-    html! {
-        (allocations::table(visit, shown, empty).markup())
-        @if allocations.len() > NEWEST {
-            p { a href=(link::job_address(&job.namespace, &job.id, "allocations")) { "All " (allocations.len()) " allocations" } }
-        }
-    }
+/// The newest allocations. The list of the job's alone is the fastest, unless it is long: it has no pages.
+async fn newest(visit: &Visit, job: &Job, counts: &JobCounts) -> Result<Markup, PageError> {
+    let of =
+        |g: &TaskGroupSummary| [g.running, g.starting, g.failed, g.lost, g.complete, g.unknown].iter().sum::<i64>();
+    let rows: Vec<Alloc> = if counts.summary.values().map(of).sum::<i64>() > LONG {
+        tabs::allocations_of(visit, &job.id, &job.namespace).at_most(NEWEST).read().await?.rows
+    } else {
+        let path = path("/v1/job/", &job.id, "/allocations");
+        let mut rows: Vec<Alloc> = visit.read(&path, &[("namespace", &job.namespace)]).await?;
+        rows.sort_by_key(|a| std::cmp::Reverse(a.create_time));
+        rows.truncate(NEWEST);
+        rows
+    };
+    let more = rows.len() == NEWEST;
+    Ok(html! {
+        (allocations::table(visit, &rows, html! { "The job has no allocations." }).markup())
+        @if more { p { a href=(link::job_address(&job.namespace, &job.id, "allocations")) { "All allocations" } } }
+    })
 }
 
 /// The jobs that a periodic or parameterized job launched.

@@ -11,6 +11,7 @@ use crate::layout::Page;
 use crate::pages::allocations::exec;
 use crate::pages::data::{Alloc, Deployment, Eval, Job};
 use crate::pages::{allocations as allocation_pages, deployments as deployment_pages, evaluations as evaluation_pages};
+use crate::parts::listing::{Request, quoted};
 use crate::parts::state::{Tone, notice};
 use crate::parts::table::facts;
 use crate::parts::{diff, link, plural, time};
@@ -37,10 +38,17 @@ async fn newest<T: serde::de::DeserializeOwned>(
 
 /// `/ui/jobs/{job}/allocations`
 pub(super) async fn allocations(visit: &Visit) -> Result<Page, PageError> {
-    let (job, (rows, cut)) = tokio::try_join!(read(visit), newest(visit, "/allocations", |a: &Alloc| a.create_time))?;
-    let empty = html! { "The job has no allocations." };
-    let body = html! { (allocation_pages::table(visit, &rows, empty).markup()) (cut) };
-    Ok(job_page(visit, &job, &body))
+    let (id, namespace) = named(visit);
+    let found = allocations_of(visit, id, namespace).read::<Alloc>();
+    let (job, found) = tokio::try_join!(read(visit), found)?;
+    let table = allocation_pages::table(visit, &found.rows, html! { "The job has no allocations." });
+    Ok(job_page(visit, &job, &found.markup(visit, &table)))
+}
+
+/// The allocations of a job, the newest first.
+pub(super) fn allocations_of<'a>(visit: &'a Visit, id: &str, namespace: &'a str) -> Request<'a> {
+    let request = Request::new(visit, "/v1/allocations").in_namespace(namespace).with("reverse", "true");
+    request.only(format!("JobID == {}", quoted(id)))
 }
 
 /// `/ui/jobs/{job}/deployments`
