@@ -4,6 +4,7 @@
 const APART = 500; // milliseconds between two readings of the page
 const RETRY = 3000; // milliseconds until the next attempt to reach the agent
 const CHORD = 1500; // milliseconds between the two keys of `g j`
+const FED = 30; // events that a page lists
 const UNITS = [["d", 86400], ["h", 3600], ["m", 60], ["s", 1]];
 
 const byId = (id) => document.getElementById(id);
@@ -68,7 +69,10 @@ function follow() {
   const namespace = new URLSearchParams(location.search).get("namespace");
   if (namespace) query.set("namespace", namespace);
   events = new EventSource(`/ui/live?${query}`);
-  events.onmessage = changed;
+  events.onmessage = ({ data }) => {
+    feed(JSON.parse(data));
+    changed();
+  };
   events.onopen = () => connected(true);
   events.onerror = () => {
     connected(false);
@@ -77,6 +81,21 @@ function follow() {
       setTimeout(follow, RETRY);
     }
   };
+}
+
+/** Adds events to the list of a page that has one, the newest first. */
+function feed(all) {
+  const list = byId("feed");
+  if (!list) return;
+  for (const { topic, key, namespace } of all) {
+    const id = encodeURIComponent(key);
+    const page = { Job: `jobs/${id}@${encodeURIComponent(namespace)}`, Evaluation: `evaluations?currentEval=${id}` }[topic];
+    const to = page ?? { Allocation: "allocations/", Deployment: "deployments/", Node: "clients/" }[topic]?.concat(id);
+    const name = to ? element("a", { href: `/ui/${to}`, textContent: key }) : key;
+    const time = element("time", { dateTime: new Date().toISOString(), textContent: "now" });
+    list.prepend(element("li", {}, time, ` ${topic} `, name));
+  }
+  while (list.children.length > FED) list.lastChild.remove();
 }
 
 function leave() {

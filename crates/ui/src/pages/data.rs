@@ -3,353 +3,291 @@
 
 use std::collections::BTreeMap;
 
-use encamp_model::json::null_is_default;
 use encamp_model::{AllocMetric, JobChildrenSummary, PlanRejection, TaskGroupSummary, Time};
-use serde::Deserialize;
 
-/// A row of the list of jobs.
-#[null_is_default]
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "PascalCase", default)]
-pub(crate) struct JobRow {
-    #[serde(rename = "ID")]
-    pub id: String,
-    pub name: String,
-    pub namespace: String,
-    #[serde(rename = "Type")]
-    pub kind: String,
-    pub priority: i64,
-    pub periodic: bool,
-    pub parameterized_job: bool,
-    pub stop: bool,
-    pub status: String,
-    pub job_summary: JobCounts,
-    pub submit_time: i64,
+/// Declares objects of answers: fields are named as in Rust, absent ones and null are the default.
+macro_rules! answers {
+    ($($(#[$about:meta])* $name:ident { $($(#[$of:meta])* $field:ident: $type:ty,)* })*) => { $(
+        $(#[$about])*
+        #[encamp_model::json::null_is_default]
+        #[derive(Debug, Default, serde::Deserialize)]
+        #[serde(rename_all = "PascalCase", default)]
+        pub(crate) struct $name { $($(#[$of])* pub $field: $type,)* }
+    )* };
 }
+pub(crate) use answers;
 
-/// How many allocations of each group are in which state.
-#[null_is_default]
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "PascalCase", default)]
-pub(crate) struct JobCounts {
-    pub summary: BTreeMap<String, TaskGroupSummary>,
-    pub children: Option<JobChildrenSummary>,
-}
+answers! {
+    /// A row of the list of jobs.
+    JobRow {
+        #[serde(rename = "ID")]
+        id: String,
+        name: String,
+        namespace: String,
+        #[serde(rename = "Type")]
+        kind: String,
+        priority: i64,
+        periodic: bool,
+        parameterized_job: bool,
+        stop: bool,
+        status: String,
+        job_summary: JobCounts,
+        submit_time: i64,
+    }
 
-/// A job.
-#[null_is_default]
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "PascalCase", default)]
-pub(crate) struct Job {
-    #[serde(rename = "ID")]
-    pub id: String,
-    #[serde(rename = "ParentID")]
-    pub parent_id: String,
-    pub name: String,
-    pub namespace: String,
-    #[serde(rename = "Type")]
-    pub kind: String,
-    pub priority: i64,
-    pub datacenters: Vec<String>,
-    pub node_pool: String,
-    pub periodic: Option<Periodic>,
-    pub parameterized_job: Option<Parameterized>,
-    pub dispatched: bool,
-    pub task_groups: Vec<Group>,
-    pub stop: bool,
-    pub stable: bool,
-    pub status: String,
-    pub status_description: String,
-    pub version: u64,
-    pub version_tag: Option<VersionTag>,
-    pub submit_time: i64,
-    pub meta: BTreeMap<String, String>,
-}
+    /// How many allocations of each group are in which state.
+    JobCounts {
+        summary: BTreeMap<String, TaskGroupSummary>,
+        children: Option<JobChildrenSummary>,
+    }
 
-/// The name of a version.
-#[null_is_default]
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "PascalCase", default)]
-pub(crate) struct VersionTag {
-    pub name: String,
-    pub description: String,
-}
+    /// A job.
+    Job {
+        #[serde(rename = "ID")]
+        id: String,
+        #[serde(rename = "ParentID")]
+        parent_id: String,
+        name: String,
+        namespace: String,
+        #[serde(rename = "Type")]
+        kind: String,
+        priority: i64,
+        datacenters: Vec<String>,
+        node_pool: String,
+        periodic: Option<Periodic>,
+        parameterized_job: Option<Parameterized>,
+        task_groups: Vec<Group>,
+        stop: bool,
+        stable: bool,
+        status: String,
+        status_description: String,
+        version: u64,
+        version_tag: Option<VersionTag>,
+        submit_time: i64,
+        meta: BTreeMap<String, String>,
+    }
 
-/// When a periodic job is launched.
-#[null_is_default]
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "PascalCase", default)]
-pub(crate) struct Periodic {
-    pub enabled: bool,
-    pub spec: String,
-    pub specs: Vec<String>,
-    pub time_zone: String,
-}
+    /// The name of a version.
+    VersionTag {
+        name: String,
+        description: String,
+    }
 
-/// What a parameterized job takes.
-#[null_is_default]
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "PascalCase", default)]
-pub(crate) struct Parameterized {
-    pub payload: String,
-    pub meta_required: Vec<String>,
-    pub meta_optional: Vec<String>,
-}
+    /// When a periodic job is launched.
+    Periodic {
+        enabled: bool,
+        spec: String,
+        specs: Vec<String>,
+        time_zone: String,
+    }
 
-/// A task group of a job.
-#[null_is_default]
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "PascalCase", default)]
-pub(crate) struct Group {
-    pub name: String,
-    pub count: i64,
-    pub scaling: Option<Scaling>,
-    pub tasks: Vec<Task>,
-}
+    /// What a parameterized job takes.
+    Parameterized {
+        payload: String,
+        meta_required: Vec<String>,
+        meta_optional: Vec<String>,
+    }
 
-/// The limits of a group's count.
-#[null_is_default]
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "PascalCase", default)]
-pub(crate) struct Scaling {
-    pub min: i64,
-    pub max: i64,
-}
+    /// A task group of a job.
+    Group {
+        name: String,
+        count: i64,
+        scaling: Option<Scaling>,
+        tasks: Vec<Task>,
+    }
 
-/// A task of a group.
-#[null_is_default]
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "PascalCase", default)]
-pub(crate) struct Task {
-    pub name: String,
-    pub driver: String,
-}
+    /// The limits of a group's count.
+    Scaling {
+        min: i64,
+        max: i64,
+    }
 
-/// A command that a task of a job can run.
-#[null_is_default]
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "PascalCase", default)]
-pub(crate) struct JobAction {
-    pub name: String,
-    pub command: String,
-    pub args: Vec<String>,
-    pub task_name: String,
-    pub task_group_name: String,
-}
+    /// A task of a group.
+    Task {
+        name: String,
+        driver: String,
+    }
 
-/// An allocation: a row of a list, or all of it.
-#[null_is_default]
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "PascalCase", default)]
-pub(crate) struct Alloc {
-    #[serde(rename = "ID")]
-    pub id: String,
-    #[serde(rename = "EvalID")]
-    pub eval_id: String,
-    pub name: String,
-    pub namespace: String,
-    #[serde(rename = "NodeID")]
-    pub node_id: String,
-    pub node_name: String,
-    #[serde(rename = "JobID")]
-    pub job_id: String,
-    pub job: Option<Job>,
-    pub job_version: u64,
-    pub task_group: String,
-    pub allocated_resources: Option<Allocated>,
-    pub metrics: Option<AllocMetric>,
-    pub desired_status: String,
-    pub desired_description: String,
-    pub client_status: String,
-    pub client_description: String,
-    pub task_states: BTreeMap<String, TaskState>,
-    pub previous_allocation: String,
-    pub next_allocation: String,
-    #[serde(rename = "FollowupEvalID")]
-    pub followup_eval_id: String,
-    #[serde(rename = "DeploymentID")]
-    pub deployment_id: String,
-    pub deployment_status: Option<AllocHealth>,
-    pub preempted_allocations: Vec<String>,
-    pub preempted_by_allocation: String,
-    pub create_time: i64,
-    pub modify_time: i64,
-}
+    /// A command that a task of a job can run.
+    JobAction {
+        name: String,
+        command: String,
+        args: Vec<String>,
+        task_name: String,
+        task_group_name: String,
+    }
 
-/// What a deployment knows of an allocation.
-#[null_is_default]
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "PascalCase", default)]
-pub(crate) struct AllocHealth {
-    pub healthy: Option<bool>,
-    pub canary: bool,
-}
+    /// An allocation: a row of a list, or all of it.
+    Alloc {
+        #[serde(rename = "ID")]
+        id: String,
+        #[serde(rename = "EvalID")]
+        eval_id: String,
+        name: String,
+        namespace: String,
+        #[serde(rename = "NodeID")]
+        node_id: String,
+        node_name: String,
+        #[serde(rename = "JobID")]
+        job_id: String,
+        job: Option<Job>,
+        job_version: u64,
+        task_group: String,
+        allocated_resources: Option<Allocated>,
+        metrics: Option<AllocMetric>,
+        desired_status: String,
+        desired_description: String,
+        client_status: String,
+        client_description: String,
+        task_states: BTreeMap<String, TaskState>,
+        previous_allocation: String,
+        next_allocation: String,
+        #[serde(rename = "FollowupEvalID")]
+        followup_eval_id: String,
+        #[serde(rename = "DeploymentID")]
+        deployment_id: String,
+        deployment_status: Option<AllocHealth>,
+        preempted_allocations: Vec<String>,
+        preempted_by_allocation: String,
+        create_time: i64,
+        modify_time: i64,
+    }
 
-/// What an allocation may use.
-#[null_is_default]
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "PascalCase", default)]
-pub(crate) struct Allocated {
-    pub tasks: BTreeMap<String, AllocatedTask>,
-    pub shared: AllocatedShared,
-}
+    /// What a deployment knows of an allocation.
+    AllocHealth {
+        healthy: Option<bool>,
+        canary: bool,
+    }
 
-/// What a task may use.
-#[null_is_default]
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "PascalCase", default)]
-pub(crate) struct AllocatedTask {
-    pub cpu: AllocatedCpu,
-    pub memory: AllocatedMemory,
-    pub devices: Vec<AllocatedDevice>,
-}
+    /// What an allocation may use.
+    Allocated {
+        tasks: BTreeMap<String, AllocatedTask>,
+        shared: AllocatedShared,
+    }
 
-/// The CPU of a task.
-#[null_is_default]
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "PascalCase", default)]
-pub(crate) struct AllocatedCpu {
-    pub cpu_shares: i64,
-    pub reserved_cores: Vec<u64>,
-}
+    /// What a task may use.
+    AllocatedTask {
+        cpu: AllocatedCpu,
+        memory: AllocatedMemory,
+        devices: Vec<AllocatedDevice>,
+    }
 
-/// The memory of a task.
-#[null_is_default]
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "PascalCase", default)]
-pub(crate) struct AllocatedMemory {
-    #[serde(rename = "MemoryMB")]
-    pub memory_mb: i64,
-    #[serde(rename = "MemoryMaxMB")]
-    pub memory_max_mb: i64,
-}
+    /// The CPU of a task.
+    AllocatedCpu {
+        cpu_shares: i64,
+        reserved_cores: Vec<u64>,
+    }
 
-/// The devices of one kind that a task has.
-#[null_is_default]
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "PascalCase", default)]
-pub(crate) struct AllocatedDevice {
-    pub vendor: String,
-    #[serde(rename = "Type")]
-    pub kind: String,
-    pub name: String,
-    #[serde(rename = "DeviceIDs")]
-    pub device_ids: Vec<String>,
-}
+    /// The memory of a task.
+    AllocatedMemory {
+        #[serde(rename = "MemoryMB")]
+        memory_mb: i64,
+        #[serde(rename = "MemoryMaxMB")]
+        memory_max_mb: i64,
+    }
 
-/// What the tasks of an allocation share.
-#[null_is_default]
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "PascalCase", default)]
-pub(crate) struct AllocatedShared {
-    #[serde(rename = "DiskMB")]
-    pub disk_mb: i64,
-    pub ports: Vec<AllocatedPort>,
-}
+    /// The devices of one kind that a task has.
+    AllocatedDevice {
+        vendor: String,
+        #[serde(rename = "Type")]
+        kind: String,
+        name: String,
+        #[serde(rename = "DeviceIDs")]
+        device_ids: Vec<String>,
+    }
 
-/// A port of an allocation.
-#[null_is_default]
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "PascalCase", default)]
-pub(crate) struct AllocatedPort {
-    pub label: String,
-    pub value: i64,
-    pub to: i64,
-    #[serde(rename = "HostIP")]
-    pub host_ip: String,
-}
+    /// What the tasks of an allocation share.
+    AllocatedShared {
+        #[serde(rename = "DiskMB")]
+        disk_mb: i64,
+        ports: Vec<AllocatedPort>,
+    }
 
-/// The state of a task.
-#[null_is_default]
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "PascalCase", default)]
-pub(crate) struct TaskState {
-    pub state: String,
-    pub failed: bool,
-    pub restarts: u64,
-    pub started_at: Time,
-    pub finished_at: Time,
-    pub events: Vec<TaskEvent>,
-}
+    /// A port of an allocation.
+    AllocatedPort {
+        label: String,
+        value: i64,
+        to: i64,
+        #[serde(rename = "HostIP")]
+        host_ip: String,
+    }
 
-/// What happened to a task.
-#[null_is_default]
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "PascalCase", default)]
-pub(crate) struct TaskEvent {
-    #[serde(rename = "Type")]
-    pub kind: String,
-    pub time: i64,
-    pub display_message: String,
-}
+    /// The state of a task.
+    TaskState {
+        state: String,
+        failed: bool,
+        restarts: u64,
+        started_at: Time,
+        finished_at: Time,
+        events: Vec<TaskEvent>,
+    }
 
-/// An evaluation: a row of a list, or all of it.
-#[null_is_default]
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "PascalCase", default)]
-pub(crate) struct Eval {
-    #[serde(rename = "ID")]
-    pub id: String,
-    pub namespace: String,
-    pub priority: i64,
-    #[serde(rename = "Type")]
-    pub kind: String,
-    pub triggered_by: String,
-    #[serde(rename = "JobID")]
-    pub job_id: String,
-    #[serde(rename = "NodeID")]
-    pub node_id: String,
-    #[serde(rename = "DeploymentID")]
-    pub deployment_id: String,
-    pub status: String,
-    pub status_description: String,
-    pub wait_until: Time,
-    pub next_eval: String,
-    pub previous_eval: String,
-    pub blocked_eval: String,
-    pub related_evals: Vec<Eval>,
-    #[serde(rename = "FailedTGAllocs")]
-    pub failed_tg_allocs: BTreeMap<String, AllocMetric>,
-    pub missing_non_node_resources: Vec<String>,
-    pub queued_allocations: BTreeMap<String, i64>,
-    pub plan_rejections: Vec<PlanRejection>,
-    pub create_time: i64,
-    pub modify_time: i64,
-}
+    /// What happened to a task.
+    TaskEvent {
+        #[serde(rename = "Type")]
+        kind: String,
+        time: i64,
+        display_message: String,
+    }
 
-/// A deployment.
-#[null_is_default]
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "PascalCase", default)]
-pub(crate) struct Deployment {
-    #[serde(rename = "ID")]
-    pub id: String,
-    pub namespace: String,
-    #[serde(rename = "JobID")]
-    pub job_id: String,
-    pub job_version: u64,
-    pub task_groups: BTreeMap<String, DeployedGroup>,
-    pub status: String,
-    pub status_description: String,
-    pub create_time: i64,
-    pub modify_time: i64,
-}
+    /// An evaluation: a row of a list, or all of it.
+    Eval {
+        #[serde(rename = "ID")]
+        id: String,
+        namespace: String,
+        priority: i64,
+        #[serde(rename = "Type")]
+        kind: String,
+        triggered_by: String,
+        #[serde(rename = "JobID")]
+        job_id: String,
+        #[serde(rename = "NodeID")]
+        node_id: String,
+        #[serde(rename = "DeploymentID")]
+        deployment_id: String,
+        status: String,
+        status_description: String,
+        wait_until: Time,
+        next_eval: String,
+        previous_eval: String,
+        blocked_eval: String,
+        related_evals: Vec<Eval>,
+        #[serde(rename = "FailedTGAllocs")]
+        failed_tg_allocs: BTreeMap<String, AllocMetric>,
+        missing_non_node_resources: Vec<String>,
+        plan_rejections: Vec<PlanRejection>,
+        create_time: i64,
+        modify_time: i64,
+    }
 
-/// How far a deployment is with a group.
-#[null_is_default]
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "PascalCase", default)]
-pub(crate) struct DeployedGroup {
-    pub promoted: bool,
-    pub auto_promote: bool,
-    pub auto_revert: bool,
-    pub placed_canaries: Vec<String>,
-    pub desired_canaries: i64,
-    pub desired_total: i64,
-    pub placed_allocs: i64,
-    pub healthy_allocs: i64,
-    pub unhealthy_allocs: i64,
-    pub require_progress_by: Time,
+    /// A deployment.
+    Deployment {
+        #[serde(rename = "ID")]
+        id: String,
+        namespace: String,
+        #[serde(rename = "JobID")]
+        job_id: String,
+        job_version: u64,
+        task_groups: BTreeMap<String, DeployedGroup>,
+        status: String,
+        status_description: String,
+        create_time: i64,
+        modify_time: i64,
+    }
+
+    /// How far a deployment is with a group.
+    DeployedGroup {
+        promoted: bool,
+        auto_promote: bool,
+        auto_revert: bool,
+        placed_canaries: Vec<String>,
+        desired_canaries: i64,
+        desired_total: i64,
+        placed_allocs: i64,
+        healthy_allocs: i64,
+        unhealthy_allocs: i64,
+        require_progress_by: Time,
+    }
 }
 
 impl Deployment {

@@ -89,7 +89,9 @@ async fn one(visit: &Visit, id: &str) -> Result<Page, PageError> {
         }
     };
     let page = Page::new(Area::Evaluations, format!("Evaluation {}", link::short(&e.id)), body);
-    Ok(page.follows([format!("Evaluation:{}", e.job_id)]).below("Evaluations", "/ui/evaluations"))
+    // A page with suggestions is not read again by itself: they are computed each time.
+    let topics = visit.parameter("suggest").is_none().then(|| format!("Evaluation:{}", e.job_id));
+    Ok(page.follows(topics).below("Evaluations", "/ui/evaluations"))
 }
 
 fn facts_of(visit: &Visit, e: &Eval) -> Markup {

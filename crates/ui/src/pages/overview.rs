@@ -2,11 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use encamp_model::json::null_is_default;
 use maud::{Markup, html};
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
+use super::data::answers;
 use super::data::{Alloc, Deployment, Eval, JobRow};
 use super::routes::{Routes, handler, stream};
 use super::{allocations, deployments, evaluations};
@@ -33,62 +32,50 @@ const LATEST: usize = 12;
 /// The largest lists of clients and allocations that the page adds up.
 const SUMMED: usize = 1000;
 
-/// A client, and what it has.
-#[null_is_default]
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "PascalCase", default)]
-struct Node {
-    #[serde(rename = "ID")]
-    id: String,
-    name: String,
-    datacenter: String,
-    status: String,
-    status_description: String,
-    drain: bool,
-    scheduling_eligibility: String,
-    node_resources: NodeResources,
-}
+answers! {
+    /// A client, and what it has.
+    Node {
+        #[serde(rename = "ID")]
+        id: String,
+        name: String,
+        datacenter: String,
+        status: String,
+        status_description: String,
+        drain: bool,
+        scheduling_eligibility: String,
+        node_resources: NodeResources,
+    }
 
-#[null_is_default]
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "PascalCase", default)]
-struct NodeResources {
-    cpu: NodeCpu,
-    memory: NodeMemory,
-}
+    /// The resources of a client.
+    NodeResources {
+        cpu: NodeCpu,
+        memory: NodeMemory,
+    }
 
-#[null_is_default]
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "PascalCase", default)]
-struct NodeCpu {
-    cpu_shares: i64,
-}
+    /// Its CPU.
+    NodeCpu {
+        cpu_shares: i64,
+    }
 
-#[null_is_default]
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "PascalCase", default)]
-struct NodeMemory {
-    #[serde(rename = "MemoryMB")]
-    memory_mb: i64,
-}
+    /// Its memory.
+    NodeMemory {
+        #[serde(rename = "MemoryMB")]
+        memory_mb: i64,
+    }
 
-/// The health of the servers.
-#[null_is_default]
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "PascalCase", default)]
-struct Servers {
-    healthy: bool,
-    failure_tolerance: i64,
-    servers: Vec<Server>,
-}
+    /// The health of the servers.
+    Servers {
+        healthy: bool,
+        failure_tolerance: i64,
+        servers: Vec<Server>,
+    }
 
-#[null_is_default]
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "PascalCase", default)]
-struct Server {
-    name: String,
-    healthy: bool,
-    leader: bool,
+    /// A server.
+    Server {
+        name: String,
+        healthy: bool,
+        leader: bool,
+    }
 }
 
 /// The lists of what needs attention.
@@ -108,6 +95,11 @@ async fn overview(visit: &Visit) -> Result<Page, PageError> {
         (needs_attention(visit, &attention))
         (health)
         (sums)
+        @if visit.source().is_live() {
+            h2 { "Events" }
+            ol.feed id="feed" data-keep {}
+            p.muted { "Events are listed here while the page is open." }
+        }
         h2 { "Latest evaluations" }
         (evaluations::table(visit, &latest.rows, html! { "Nothing happened yet. " a href="/ui/plan" { "Plan and register a job" } "." }).markup())
     };

@@ -3,13 +3,11 @@
 use std::collections::BTreeMap;
 
 use axum::http::Method;
-use encamp_model::json::null_is_default;
 use encamp_model::responses::SearchResponse;
 use maud::{Markup, html};
-use serde::Deserialize;
 use serde_json::json;
 
-use super::data::JobRow;
+use super::data::{JobRow, answers};
 use super::routes::{Routes, handler};
 use crate::error::PageError;
 use crate::layout::{Area, Page};
@@ -25,14 +23,18 @@ const SHORTEST: usize = 2;
 /// The most jobs that are shown.
 const MOST_JOBS: usize = 50;
 
-/// A match of a search of names.
-#[null_is_default]
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "PascalCase", default)]
-struct Match {
-    #[serde(rename = "ID")]
-    id: String,
-    scope: Vec<String>,
+answers! {
+    /// A match of a search of names.
+    Match {
+        #[serde(rename = "ID")]
+        id: String,
+        scope: Vec<String>,
+    }
+
+    /// The matches of a search of names, by kind.
+    Matches {
+        matches: BTreeMap<String, Option<Vec<Match>>>,
+    }
 }
 
 /// What was found: the address of a page, and the text of the link to it.
@@ -109,13 +111,6 @@ async fn by_name(visit: &Visit, text: &str) -> Result<Vec<Found>, PageError> {
         .into_iter()
         .flat_map(|(context, rows)| rows.unwrap_or_default().into_iter().map(move |row| (context.clone(), row)));
     Ok(rows.filter_map(|(c, m)| one(&c, &m)).collect())
-}
-
-#[null_is_default]
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "PascalCase", default)]
-struct Matches {
-    matches: BTreeMap<String, Option<Vec<Match>>>,
 }
 
 /// The page of a match; nothing for kinds without pages.

@@ -36,7 +36,7 @@ pub(super) async fn page(visit: &Visit) -> Result<Page, PageError> {
     let body = html! {
         (state_of(visit, &job))
         (forms::of_job(visit, &job))
-        (unplaced(&evaluations))
+        (unplaced(visit, &evaluations))
         @if let Some(deployment) = deployment.filter(Deployment::is_active) {
             h2 { "Active deployment" }
             (deployments::summary(visit, &deployment))
@@ -87,16 +87,15 @@ fn state_of(visit: &Visit, job: &Job) -> Markup {
     facts(&rows)
 }
 
-/// Why allocations are unplaced: of the newest evaluation that says so, unless a newer one placed them.
-fn unplaced(evaluations: &[Eval]) -> Markup {
+/// Why allocations are unplaced: what the newest blocked evaluation says.
+fn unplaced(visit: &Visit, evaluations: &[Eval]) -> Markup {
     let newest = evaluations.iter().filter(|e| e.status == "blocked").max_by_key(|e| e.create_time);
     html! {
         @if let Some(blocked) = newest {
             h2 { "Why allocations are unplaced" }
             p {
-                "Evaluation " (link::evaluation(&blocked.id)) " waits until nodes have capacity for "
-                @for (group, count) in &blocked.queued_allocations { (count) " of " (group) " " }
-                "."
+                "Evaluation " (link::evaluation(&blocked.id)) " waits for capacity. This is what the scheduler found "
+                (time::moment(visit, blocked.modify_time)) ":"
             }
             (why::unplaced(&blocked.failed_tg_allocs))
         }
