@@ -4,6 +4,7 @@
 const APART = 500; // milliseconds between two readings of the page
 const RETRY = 3000; // milliseconds until the next attempt to reach the agent
 const CHORD = 1500; // milliseconds between the two keys of `g j`
+const REPEATED = 300; // milliseconds in which a new stream repeats events of the past
 const FED = 30; // events that a page lists
 const UNITS = [["d", 86400], ["h", 3600], ["m", 60], ["s", 1]];
 
@@ -23,6 +24,7 @@ let timer = 0;
 let last = 0; // when the page was read
 let took = 0; // how long that lasted
 let events; // the open event stream
+let opened = 0; // when it was opened
 
 /** Something changed: the page is read again soon, and the less often the longer that takes. */
 export function changed() {
@@ -70,10 +72,13 @@ function follow() {
   if (namespace) query.set("namespace", namespace);
   events = new EventSource(`/ui/live?${query}`);
   events.onmessage = ({ data }) => {
-    feed(JSON.parse(data));
+    if (Date.now() - opened > REPEATED) feed(JSON.parse(data));
     changed();
   };
-  events.onopen = () => connected(true);
+  events.onopen = () => {
+    opened = Date.now();
+    connected(true);
+  };
   events.onerror = () => {
     connected(false);
     if (events?.readyState === EventSource.CLOSED) {

@@ -1,9 +1,11 @@
-//! What the pages read of jobs, allocations, evaluations and deployments: only the fields that they show. Statuses are
-//! the words of the API, because a page shows those that it does not know as well.
+//! What the pages read of jobs, allocations, evaluations and deployments: only the fields that they show.
 
 use std::collections::BTreeMap;
 
 use encamp_model::{AllocMetric, JobChildrenSummary, PlanRejection, TaskGroupSummary, Time};
+use encamp_model::{
+    ClientStatus, DeploymentStatus, DesiredStatus, EvalStatus, EvalTrigger, JobStatus, JobType, TaskStatus,
+};
 
 /// Declares objects of answers: fields are named as in Rust, absent ones and null are the default.
 macro_rules! answers {
@@ -25,12 +27,12 @@ answers! {
         name: String,
         namespace: String,
         #[serde(rename = "Type")]
-        kind: String,
+        kind: JobType,
         priority: i64,
         periodic: bool,
         parameterized_job: bool,
         stop: bool,
-        status: String,
+        status: JobStatus,
         job_summary: JobCounts,
         submit_time: i64,
     }
@@ -50,7 +52,7 @@ answers! {
         name: String,
         namespace: String,
         #[serde(rename = "Type")]
-        kind: String,
+        kind: JobType,
         priority: i64,
         datacenters: Vec<String>,
         node_pool: String,
@@ -59,7 +61,7 @@ answers! {
         task_groups: Vec<Group>,
         stop: bool,
         stable: bool,
-        status: String,
+        status: JobStatus,
         status_description: String,
         version: u64,
         version_tag: Option<VersionTag>,
@@ -135,9 +137,9 @@ answers! {
         task_group: String,
         allocated_resources: Option<Allocated>,
         metrics: Option<AllocMetric>,
-        desired_status: String,
+        desired_status: DesiredStatus,
         desired_description: String,
-        client_status: String,
+        client_status: ClientStatus,
         client_description: String,
         task_states: BTreeMap<String, TaskState>,
         previous_allocation: String,
@@ -214,7 +216,7 @@ answers! {
 
     /// The state of a task.
     TaskState {
-        state: String,
+        state: TaskStatus,
         failed: bool,
         restarts: u64,
         started_at: Time,
@@ -237,15 +239,15 @@ answers! {
         namespace: String,
         priority: i64,
         #[serde(rename = "Type")]
-        kind: String,
-        triggered_by: String,
+        kind: JobType,
+        triggered_by: EvalTrigger,
         #[serde(rename = "JobID")]
         job_id: String,
         #[serde(rename = "NodeID")]
         node_id: String,
         #[serde(rename = "DeploymentID")]
         deployment_id: String,
-        status: String,
+        status: EvalStatus,
         status_description: String,
         wait_until: Time,
         next_eval: String,
@@ -269,7 +271,7 @@ answers! {
         job_id: String,
         job_version: u64,
         task_groups: BTreeMap<String, DeployedGroup>,
-        status: String,
+        status: DeploymentStatus,
         status_description: String,
         create_time: i64,
         modify_time: i64,
@@ -293,7 +295,7 @@ answers! {
 impl Deployment {
     /// Whether it can still be changed.
     pub(crate) fn is_active(&self) -> bool {
-        !matches!(self.status.as_str(), "successful" | "failed" | "cancelled")
+        !matches!(self.status, DeploymentStatus::Successful | DeploymentStatus::Failed | DeploymentStatus::Cancelled)
     }
 
     /// Whether it waits until an operator promotes its canaries.

@@ -1,6 +1,7 @@
 //! Deployments: the list, one deployment, and promoting, failing, pausing and resuming it.
 
 use axum::http::Method;
+use encamp_model::DeploymentStatus;
 use encamp_model::responses::DeploymentUpdateResponse;
 use maud::{Markup, html};
 use serde_json::{Value, json};
@@ -120,8 +121,8 @@ fn actions(visit: &Visit, d: &Deployment) -> Markup {
         @if visit.source().is_live() && d.is_active() {
             div.actions {
                 @if d.waits_for_promotion() { (form::button(visit, &to("promote"), "Promote", None)) }
-                @if d.status == "paused" { (form::button(visit, &to("resume"), "Resume", None)) }
-                @else if d.status == "blocked" { (form::button(visit, &to("unblock"), "Unblock", None)) }
+                @if d.status == DeploymentStatus::Paused { (form::button(visit, &to("resume"), "Resume", None)) }
+                @else if d.status == DeploymentStatus::Blocked { (form::button(visit, &to("unblock"), "Unblock", None)) }
                 @else { (form::button(visit, &to("pause"), "Pause", None)) }
                 (form::button(visit, &to("fail"), "Fail", Some(&fail)))
             }

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use encamp_model::{DeploymentStatus, NodeEligibility, NodeStatus};
 use maud::{Markup, html};
 use serde::de::DeserializeOwned;
 
@@ -39,10 +40,10 @@ answers! {
         id: String,
         name: String,
         datacenter: String,
-        status: String,
+        status: NodeStatus,
         status_description: String,
         drain: bool,
-        scheduling_eligibility: String,
+        scheduling_eligibility: NodeEligibility,
         node_resources: NodeResources,
     }
 
@@ -133,7 +134,8 @@ async fn attention(visit: &Visit) -> Result<Attention, PageError> {
 }
 
 fn needs_attention(visit: &Visit, a: &Attention) -> Markup {
-    let waiting = a.deployments.rows.iter().filter(|d| d.waits_for_promotion() || d.status != "running").count();
+    let waiting =
+        a.deployments.rows.iter().filter(|d| d.waits_for_promotion() || d.status != DeploymentStatus::Running).count();
     let tiles = [
         ("Unplaced", a.unplaced.count(), "jobs wait for capacity", "/ui/evaluations?status=blocked", Tone::Bad),
         (
@@ -208,7 +210,7 @@ fn clients(nodes: &[Node]) -> Markup {
         table.row([
             link::client(&n.id, &n.name),
             html! { (state::of(&n.status)) " " span.muted { (n.status_description) } },
-            state::of(if n.drain { "draining" } else { &n.scheduling_eligibility }),
+            if n.drain { state::state(Tone::Warning, "draining") } else { state::of(&n.scheduling_eligibility) },
             html! { (n.datacenter) },
         ]);
     }
@@ -224,7 +226,7 @@ async fn servers(visit: &Visit) -> Result<Markup, PageError> {
         @if !found.servers.is_empty() {
             h2 { "Servers" }
             p {
-                (state::of(if found.healthy { "healthy" } else { "unhealthy" })) ", "
+                @if found.healthy { (state::state(Tone::Good, "healthy")) } @else { (state::state(Tone::Bad, "unhealthy")) } ", "
                 (found.failure_tolerance) " may fail: "
                 @for s in &found.servers {
                     a href="/ui/servers" { (s.name) } " "
@@ -245,7 +247,7 @@ async fn utilisation(visit: &Visit) -> Result<Markup, PageError> {
         some::<Alloc>(list("/v1/allocations").with("resources", "true").with("task_states", "false").only(running)),
         some::<JobRow>(list("/v1/jobs").only("Stop == false")),
     )?;
-    let ready = nodes.rows.iter().filter(|n| n.status == "ready");
+    let ready = nodes.rows.iter().filter(|n| n.status == NodeStatus::Ready);
     let (cpu, memory) = ready.fold((0_i64, 0_i64), |(cpu, memory), n| {
         let r = &n.node_resources;
         (cpu.saturating_add(r.cpu.cpu_shares), memory.saturating_add(r.memory.memory_mb))

@@ -1,5 +1,6 @@
 //! Statuses: a colour and always a word.
 
+use encamp_model::{ClientStatus, DeploymentStatus, EvalStatus, JobStatus, NodeEligibility, NodeStatus, TaskStatus};
 use maud::{Markup, html};
 
 /// How good a status is.
@@ -35,25 +36,44 @@ pub(crate) fn state(tone: Tone, word: &str) -> Markup {
     html! { span class={ "state " (tone.class()) } { (word) } }
 }
 
-/// A status by its word in the API.
-pub(crate) fn of(word: &str) -> Markup {
-    state(tone(word), if word.is_empty() { "-" } else { word })
+/// A status of the API with its tone.
+pub(crate) trait Status: AsRef<str> {
+    /// How good it is. Those that are not known are neutral.
+    fn tone(&self) -> Tone;
 }
 
-/// How many objects have a status.
-pub(crate) fn of_count(word: &str, count: i64) -> Markup {
-    state(tone(word), &format!("{count} {word}"))
+macro_rules! tones {
+    ($($status:ident { $($tone:ident: $($variant:ident)|+,)+ })+) => { $(
+        impl Status for $status {
+            fn tone(&self) -> Tone {
+                match self {
+                    $($($status::$variant)|+ => Tone::$tone,)+
+                    _ => Tone::Neutral,
+                }
+            }
+        }
+    )+ };
 }
 
-/// How good the words of the API are. Those that are not known are neutral.
-fn tone(word: &str) -> Tone {
-    match word {
-        "running" | "ready" | "successful" | "healthy" | "eligible" | "alive" => Tone::Good,
-        "pending" | "starting" | "initializing" | "queued" => Tone::Pending,
-        "paused" | "blocked" | "unknown" | "ineligible" | "draining" | "canary" => Tone::Warning,
-        "failed" | "lost" | "down" | "disconnected" | "unhealthy" | "unplaced" => Tone::Bad,
-        _ => Tone::Neutral,
+tones! {
+    JobStatus { Good: Running, Pending: Pending, }
+    TaskStatus { Good: Running, Pending: Pending, }
+    ClientStatus { Good: Running, Pending: Pending, Warning: Unknown, Bad: Failed | Lost, }
+    EvalStatus { Pending: Pending, Warning: Blocked, Bad: Failed, }
+    DeploymentStatus {
+        Good: Running | Successful,
+        Pending: Initializing | Pending | Unblocking,
+        Warning: Paused | Blocked,
+        Bad: Failed,
     }
+    NodeStatus { Good: Ready, Pending: Initializing, Bad: Down | Disconnected, }
+    NodeEligibility { Good: Eligible, Warning: Ineligible, }
+}
+
+/// A status by its word in the API.
+pub(crate) fn of(status: &impl Status) -> Markup {
+    let word = status.as_ref();
+    state(status.tone(), if word.is_empty() { "-" } else { word })
 }
 
 /// A message above the content of a page.

@@ -2,6 +2,7 @@
 
 use axum::http::Method;
 use encamp_model::responses::AllocStopResponse;
+use encamp_model::{ClientStatus, DesiredStatus};
 use maud::{Markup, html};
 use serde_json::{Value, json};
 
@@ -26,7 +27,7 @@ pub(super) fn forms(visit: &Visit, a: &Alloc) -> Markup {
     let to = |action: &str| link::task_address(&a.id, action, "");
     let tasks = a.task_states.keys().map(|name| (name.as_str(), name.as_str()));
     let tasks: Vec<_> = [("", "all")].into_iter().chain(tasks).collect();
-    let running = a.client_status == "running";
+    let running = a.client_status == ClientStatus::Running;
     let stop = format!("Stop allocation {}? The job's scheduler replaces it.", link::short(&a.id));
     let restart = html! {
         (form::choice("task", "Task", "", &tasks))
@@ -44,7 +45,7 @@ pub(super) fn forms(visit: &Visit, a: &Alloc) -> Markup {
                     (form::behind(visit, "Restart", &to("restart"), &restart))
                     (form::behind(visit, "Signal", &to("signal"), &signal))
                 }
-                @if a.desired_status == "run" { (form::button(visit, &to("stop"), "Stop and replace", Some(&stop))) }
+                @if a.desired_status == DesiredStatus::Run { (form::button(visit, &to("stop"), "Stop and replace", Some(&stop))) }
                 a.button href=(link::task_address(&a.id, "fs", "")) { "Files" }
             }
         }

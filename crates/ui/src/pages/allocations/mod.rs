@@ -10,11 +10,12 @@ mod usage;
 
 use maud::{Markup, html};
 
-use super::data::Alloc;
+use super::data::{Alloc, TaskState};
 use super::routes::{Routes, handler, stream};
 use crate::error::PageError;
 use crate::layout::{Area, Page};
 use crate::parts::listing::{Request, namespaces, texts, words};
+use crate::parts::state::Tone;
 use crate::parts::table::Table;
 use crate::parts::{form, link, state, time};
 use crate::visit::{Visit, path};
@@ -97,6 +98,11 @@ pub(super) fn status(a: &Alloc) -> Markup {
         @if health.is_some_and(|h| h.canary) { " canary" }
         @if !a.preempted_by_allocation.is_empty() { " preempted by " (link::allocation(&a.preempted_by_allocation)) }
     }
+}
+
+/// The state of a task: a failed one says so.
+fn task_state(task: &TaskState) -> Markup {
+    if task.failed { state::state(Tone::Bad, "failed") } else { state::of(&task.state) }
 }
 
 /// Reads the allocation of the page.

@@ -1,13 +1,14 @@
 //! The page of an allocation.
 
+use encamp_model::ClientStatus;
 use maud::{Markup, html};
 
-use super::{actions, read, status, usage};
+use super::{actions, read, status, task_state, usage};
 use crate::error::PageError;
 use crate::layout::{Area, Page};
 use crate::pages::data::{Alloc, AllocatedPort};
 use crate::parts::table::{Table, facts};
-use crate::parts::{link, state, time, why};
+use crate::parts::{link, time, why};
 use crate::visit::Visit;
 
 /// `/ui/allocations/{alloc}`
@@ -18,7 +19,7 @@ pub(super) async fn page(visit: &Visit) -> Result<Page, PageError> {
         (actions::forms(visit, &a))
         h2 { "Tasks" }
         (tasks(visit, &a))
-        @if visit.source().is_live() && a.client_status == "running" { (usage::graphs(&a, None)) }
+        @if visit.source().is_live() && a.client_status == ClientStatus::Running { (usage::graphs(&a, None)) }
         (preemptions(&a))
         (ports(&a))
         h2 { "Why this client" }
@@ -76,7 +77,7 @@ fn tasks(visit: &Visit, a: &Alloc) -> Markup {
         let resources = allocated.get(name);
         table.row([
             html! { a href=(link::task_address(&a.id, name, "")) { (name) } },
-            task.map_or_else(|| state::of("pending"), |t| state::of(if t.failed { "failed" } else { &t.state })),
+            task.map_or_else(|| html! { "-" }, task_state),
             html! { @if let Some(e) = last { (e.kind) " " span.muted { (e.display_message) } } },
             last.map_or_else(|| html! { "-" }, |e| time::moment(visit, e.time)),
             html! { (task.map_or(0, |t| t.restarts)) },

@@ -1,13 +1,14 @@
 //! The page of a task, and what the pages of a task have in common.
 
+use encamp_model::TaskStatus;
 use maud::{Markup, html};
 
-use super::{actions, below, read, usage};
+use super::{actions, below, read, task_state, usage};
 use crate::error::PageError;
 use crate::layout::Page;
 use crate::pages::data::{Alloc, TaskState};
 use crate::parts::table::{Table, facts, tabs};
-use crate::parts::{link, state, time};
+use crate::parts::{link, time};
 use crate::visit::Visit;
 
 /// Reads the allocation and checks that it has the task of the page.
@@ -40,7 +41,7 @@ pub(super) async fn page(visit: &Visit) -> Result<Page, PageError> {
     let body = html! {
         (facts_of(visit, &a, &task, state))
         (actions::forms(visit, &a))
-        @if visit.source().is_live() && state.state == "running" { (usage::graphs(&a, Some(&task))) }
+        @if visit.source().is_live() && state.state == TaskStatus::Running { (usage::graphs(&a, Some(&task))) }
         h2 { "Events" }
         (events(visit, state))
     };
@@ -50,7 +51,7 @@ pub(super) async fn page(visit: &Visit) -> Result<Page, PageError> {
 fn facts_of(visit: &Visit, a: &Alloc, name: &str, task: &TaskState) -> Markup {
     let moment = |t: &encamp_model::Time| time::moment(visit, t.unix_nanos().unwrap_or(0));
     let mut rows = vec![
-        ("State", state::of(if task.failed { "failed" } else { &task.state })),
+        ("State", task_state(task)),
         ("Started", moment(&task.started_at)),
         ("Ended", moment(&task.finished_at)),
         ("Restarts", html! { (task.restarts) }),

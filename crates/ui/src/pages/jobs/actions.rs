@@ -3,6 +3,7 @@
 use axum::http::Method;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use encamp_model::ClientStatus;
 use encamp_model::responses::{JobDeregisterResponse, JobDispatchResponse, JobRegisterResponse, PeriodicForceResponse};
 use futures_util::{StreamExt as _, stream};
 use serde_json::{Map, Value, json};
@@ -71,7 +72,7 @@ pub(super) async fn restart(visit: &Visit) -> Result<Done, PageError> {
     let allocations: Vec<Alloc> = visit.read(&path("/v1/job/", id, "/allocations"), &query).await?;
     let body = json!({ "AllTasks": visit.field("all_tasks").is_some() });
     let (group, body) = (visit.field("group"), &body);
-    let running = allocations.into_iter().filter(|a| a.client_status == "running");
+    let running = allocations.into_iter().filter(|a| a.client_status == ClientStatus::Running);
     let restarts = running.filter(|a| group.is_none_or(|g| a.task_group == g)).map(|a| async move {
         let path = path("/v1/client/allocation/", &a.id, "/restart");
         visit.write::<Value>(Method::PUT, &path, &[], body).await

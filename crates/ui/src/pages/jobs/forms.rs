@@ -1,5 +1,6 @@
 //! The forms of a job's actions.
 
+use encamp_model::JobType;
 use maud::{Markup, html};
 
 use crate::pages::data::{Group, Job, Parameterized};
@@ -93,7 +94,7 @@ fn dispatch(visit: &Visit, job: &Job, of: &Parameterized) -> Markup {
 
 /// Changes the count of a group.
 pub(super) fn scale(visit: &Visit, job: &Job, group: &Group) -> Markup {
-    let can = visit.source().is_live() && !job.stop && matches!(job.kind.as_str(), "service" | "batch");
+    let can = visit.source().is_live() && !job.stop && matches!(job.kind, JobType::Service | JobType::Batch);
     let max = group.scaling.as_ref().map(|s| s.max);
     let min = group.scaling.as_ref().map_or(0, |s| s.min);
     html! {

@@ -14,6 +14,7 @@ use super::routes::{Routes, handler, stream};
 use crate::error::PageError;
 use crate::layout::{Area, Page};
 use crate::parts::listing::{Request, namespaces, texts, words};
+use crate::parts::state::Tone;
 use crate::parts::table::{Table, tabs as tab_links};
 use crate::parts::{form, link, state, time};
 use crate::visit::{Visit, path};
@@ -93,18 +94,18 @@ fn counts(counts: &JobCounts) -> Markup {
     let sum = |of: fn(&TaskGroupSummary) -> i64| counts.summary.values().map(of).sum::<i64>();
     let children = counts.children.as_ref();
     let states = [
-        ("unplaced", sum(|g| g.queued)),
-        ("failed", sum(|g| g.failed)),
-        ("lost", sum(|g| g.lost)),
-        ("unknown", sum(|g| g.unknown)),
-        ("starting", sum(|g| g.starting)),
-        ("pending", children.map_or(0, |c| c.pending)),
-        ("running", sum(|g| g.running) + children.map_or(0, |c| c.running)),
-        ("complete", sum(|g| g.complete) + children.map_or(0, |c| c.dead)),
+        (Tone::Bad, "unplaced", sum(|g| g.queued)),
+        (Tone::Bad, "failed", sum(|g| g.failed)),
+        (Tone::Bad, "lost", sum(|g| g.lost)),
+        (Tone::Warning, "unknown", sum(|g| g.unknown)),
+        (Tone::Pending, "starting", sum(|g| g.starting)),
+        (Tone::Pending, "pending", children.map_or(0, |c| c.pending)),
+        (Tone::Good, "running", sum(|g| g.running) + children.map_or(0, |c| c.running)),
+        (Tone::Neutral, "complete", sum(|g| g.complete) + children.map_or(0, |c| c.dead)),
     ];
     html! {
-        @for (word, count) in states {
-            @if count > 0 { (state::of_count(word, count)) " " }
+        @for (tone, word, count) in states {
+            @if count > 0 { (state::state(tone, &format!("{count} {word}"))) " " }
         }
     }
 }

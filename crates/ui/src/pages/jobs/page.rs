@@ -1,7 +1,7 @@
 //! The page of a job: its state, why allocations are unplaced, groups, deployment, allocations, launched jobs, actions.
 
-use encamp_model::TaskGroupSummary;
 use encamp_model::responses::JobScaleStatus;
+use encamp_model::{EvalStatus, TaskGroupSummary};
 use maud::{Markup, html};
 
 use super::{forms, job_page, named, read, table as job_table, tabs};
@@ -89,7 +89,7 @@ fn state_of(visit: &Visit, job: &Job) -> Markup {
 
 /// Why allocations are unplaced: what the newest blocked evaluation says.
 fn unplaced(visit: &Visit, evaluations: &[Eval]) -> Markup {
-    let newest = evaluations.iter().filter(|e| e.status == "blocked").max_by_key(|e| e.create_time);
+    let newest = evaluations.iter().filter(|e| e.status == EvalStatus::Blocked).max_by_key(|e| e.create_time);
     html! {
         @if let Some(blocked) = newest {
             h2 { "Why allocations are unplaced" }

@@ -1,7 +1,7 @@
 //! The pages of a job below its overview.
 
-use encamp_model::JobSubmission;
 use encamp_model::responses::JobVersionsResponse;
+use encamp_model::{ClientStatus, JobSubmission};
 use maud::{Markup, html};
 use serde_json::Value;
 
@@ -160,7 +160,7 @@ pub(super) async fn action(visit: &Visit) -> Result<Page, PageError> {
     let (id, namespace) = named(visit);
     let rows: Vec<Alloc> = visit.read(&path("/v1/job/", id, "/allocations"), &[("namespace", namespace)]).await?;
     let group = visit.parameter("group").unwrap_or_default();
-    let running = rows.iter().find(|a| a.task_group == group && a.client_status == "running");
+    let running = rows.iter().find(|a| a.task_group == group && a.client_status == ClientStatus::Running);
     let running =
         running.ok_or_else(|| PageError::Missing { kind: "running allocation of group", name: group.into() })?;
     let job = read(visit).await?;
