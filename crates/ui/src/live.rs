@@ -2,7 +2,7 @@
 
 use axum::body::Body;
 use axum::extract::Request;
-use axum::http::{HeaderValue, Response, header};
+use axum::http::{HeaderValue, Response, StatusCode, header};
 use futures_util::StreamExt as _;
 use serde::Deserialize;
 
@@ -11,6 +11,9 @@ use crate::visit::{Visit, with_query};
 
 /// The longest line of the event stream that is kept; the page only learns that something changed.
 const MAX_LINE: usize = 64 << 20;
+
+/// What is sent if the token may not read events: scripts cannot see the status of a stream.
+const DENIED: &str = "event: denied\ndata: -\n\n";
 
 /// A line of the event stream: the topics and keys of its events.
 #[derive(Debug, Default, Deserialize)]
@@ -37,15 +40,22 @@ pub(crate) async fn events(visit: Visit, _: Request) -> Result<Response<Body>, P
     let request = Request::get(with_query("/v1/event/stream", &query)).body(Body::empty());
     let request = request.map_err(|e| PageError::Input(e.to_string()))?;
     let answer = visit.forward(request).await?;
+    if matches!(answer.status(), StatusCode::FORBIDDEN | StatusCode::UNAUTHORIZED) {
+        return Ok(stream_of(Body::from(DENIED)));
+    }
     if !answer.status().is_success() {
         let text = format!("The cluster answered {} to the request for events.", answer.status());
         return Err(PageError::Api { status: answer.status(), text });
     }
     let mut lines = Lines::default();
     let stream = answer.into_body().into_data_stream().map(move |chunk| chunk.map(|bytes| lines.add(&bytes)));
-    let mut response = Response::new(Body::from_stream(stream));
+    Ok(stream_of(Body::from_stream(stream)))
+}
+
+fn stream_of(body: Body) -> Response<Body> {
+    let mut response = Response::new(body);
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
-    Ok(response)
+    response
 }
 
 /// Turns lines of JSON into server-sent events.

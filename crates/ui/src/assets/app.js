@@ -2,6 +2,7 @@
 // Pages work without it.
 
 const APART = 500; // milliseconds between two readings of the page
+const POLL = 10_000; // milliseconds between two readings for a person who may not see events
 const RETRY = 3000; // milliseconds until the next attempt to reach the agent
 const CHORD = 1500; // milliseconds between the two keys of `g j`
 const REPEATED = 300; // milliseconds in which a new stream repeats events of the past
@@ -24,6 +25,7 @@ let timer = 0;
 let last = 0; // when the page was read
 let took = 0; // how long that lasted
 let events; // the open event stream
+let denied = false; // whether the person may not see events
 let opened = 0; // when it was opened
 
 /** Something changed: the page is read again soon, and the less often the longer that takes. */
@@ -66,7 +68,7 @@ function morph(from, to) {
 
 function follow() {
   const topics = byId("main").dataset.topics;
-  if (!topics || events || document.hidden) return;
+  if (!topics || events || denied || document.hidden) return;
   const query = new URLSearchParams(topics.split(" ").map((topic) => ["topic", decodeURIComponent(topic)]));
   const namespace = new URLSearchParams(location.search).get("namespace");
   if (namespace) query.set("namespace", namespace);
@@ -79,6 +81,11 @@ function follow() {
     opened = Date.now();
     connected(true);
   };
+  events.addEventListener("denied", () => {
+    denied = true;
+    leave();
+    setInterval(() => document.hidden || changed(), POLL);
+  });
   events.onerror = () => {
     connected(false);
     if (events?.readyState === EventSource.CLOSED) {
