@@ -123,19 +123,26 @@ async fn attention(visit: &Visit) -> Result<Attention, PageError> {
                   DesiredStatus == \"run\" and NextAllocation == \"\"";
     let clients = "Status != \"ready\" or DrainStrategy is not nil or SchedulingEligibility != \"eligible\"";
     let active = "Status == \"running\" or Status == \"paused\" or Status == \"pending\" or Status == \"blocked\"";
-    let (unplaced, failing, clients, deployments, preempted) = tokio::try_join!(
+    let (unplaced, failing, clients, mut deployments, preempted) = tokio::try_join!(
         some(list("/v1/evaluations", "Status == \"blocked\"")),
         some(list("/v1/allocations", failed).with("task_states", "false")),
         some(list("/v1/nodes", clients)),
-        some(list("/v1/deployments", active)),
+        some(list("/v1/deployments", active).at_most(SUMMED)),
         some(list("/v1/allocations", "PreemptedByAllocation != \"\"").with("task_states", "false")),
     )?;
+    // Those that wait for an operator come first.
+    deployments.rows.sort_by_key(|d: &Deployment| !waits(d));
     Ok(Attention { unplaced, failing, clients, deployments, preempted })
 }
 
+/// Whether a deployment does not go on by itself.
+fn waits(d: &Deployment) -> bool {
+    d.waits_for_promotion() || d.status != DeploymentStatus::Running
+}
+
 fn needs_attention(visit: &Visit, a: &Attention) -> Markup {
-    let waiting =
-        a.deployments.rows.iter().filter(|d| d.waits_for_promotion() || d.status != DeploymentStatus::Running).count();
+    let waiting = a.deployments.rows.iter().filter(|d| waits(d)).count();
+    let waiting = if a.deployments.is_known() { waiting.to_string() } else { a.deployments.count() };
     let tiles = [
         ("Unplaced", a.unplaced.count(), "jobs wait for capacity", "/ui/evaluations?status=blocked", Tone::Bad),
         (
@@ -146,7 +153,7 @@ fn needs_attention(visit: &Visit, a: &Attention) -> Markup {
             Tone::Bad,
         ),
         ("Clients", a.clients.count(), "down, disconnected or draining", "/ui/clients", Tone::Warning),
-        ("Deployments", waiting.to_string(), "wait for an operator", "/ui/deployments?status=running", Tone::Warning),
+        ("Deployments", waiting, "wait for an operator", "/ui/deployments?status=running", Tone::Warning),
         ("Preempted", a.preempted.count(), "allocations", "/ui/allocations?preempted=true", Tone::Warning),
     ];
     let calm = tiles.iter().all(|(_, count, ..)| count == "0");
@@ -159,7 +166,7 @@ fn needs_attention(visit: &Visit, a: &Attention) -> Markup {
         @else {
             ul.tiles {
                 @for (title, count, what, to, tone) in &tiles {
-                    li class=[(count != "0").then_some(tone.class())] { a href=(to) { (title) } b { (count) } small { (what) } }
+                    li class=[(!matches!(count.as_str(), "0" | "-")).then_some(tone.class())] { a href=(to) { (title) } b { (count) } small { (what) } }
                 }
             }
         }
@@ -171,7 +178,7 @@ fn needs_attention(visit: &Visit, a: &Attention) -> Markup {
         (clients(&a.clients.rows))
         @if !a.deployments.rows.is_empty() {
             h2 { "Active deployments" }
-            (deployments::table(visit, &a.deployments.rows, html! {}).markup())
+            (deployments::table(visit, a.deployments.rows.get(..SHOWN).unwrap_or(&a.deployments.rows), html! {}).markup())
         }
         @if !a.preempted.rows.is_empty() {
             h2 { "Preempted allocations" }

@@ -124,8 +124,11 @@ impl<T> Listing<T> {
         }
     }
 
-    /// How many rows there are, with a plus sign if there are more.
+    /// How many rows there are, with a plus sign if there are more; `-` if that is not known.
     pub(crate) fn count(&self) -> String {
+        if !self.is_known() {
+            return "-".into();
+        }
         format!("{}{}", self.rows.len(), if self.next.is_some() { "+" } else { "" })
     }
 }

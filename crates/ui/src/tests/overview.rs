@@ -4,7 +4,7 @@ use axum::http::StatusCode;
 use serde_json::json;
 
 use super::cluster::Canned;
-use super::sample::{ALLOC, DEPLOYMENT, EVAL, NODE, fill};
+use super::sample::{ALLOC, DEPLOYMENT, EVAL, NODE, deployment, fill};
 
 #[tokio::test]
 async fn what_needs_attention_comes_first() {
@@ -33,5 +33,21 @@ async fn a_token_that_may_see_nothing_sees_an_overview_of_nothing() {
     let page = cluster.open("/ui/").await;
     assert_eq!(page.status, StatusCode::OK);
     page.has(&["Your token may not see everything"]);
-    page.has_not(&["Nothing needs attention."]);
+    page.has(&["<b>-</b>"]);
+    page.has_not(&["Nothing needs attention.", "<b>0</b>"]);
+}
+
+#[tokio::test]
+async fn deployments_that_wait_for_an_operator_come_before_those_that_go_on() {
+    let mut all: Vec<_> = (0..20)
+        .map(|i| {
+            let mut d = deployment(&format!("job{i}"));
+            d["TaskGroups"] = json!({});
+            d
+        })
+        .collect();
+    all.push(deployment("waiting"));
+    let page = fill(Canned::live(), "web").instead("/v1/deployments", json!(all)).open("/ui/").await;
+    page.has(&["/ui/jobs/waiting@waiting", "/ui/jobs/job8@job8", "<b>1</b><small>wait for an operator"]);
+    page.has_not(&["/ui/jobs/job9@job9"]);
 }
