@@ -77,9 +77,9 @@ async fn files_are_listed_shown_and_downloaded() {
     let at = format!("/ui/allocations/{ALLOC}/web/fs");
     web().open(&at).await.has(&["allocation", "path=%2Fweb%2Fweb"]);
     let cluster = web().instead(&format!("/v1/client/fs/stat/{ALLOC}"), file);
-    let cluster = cluster.get(&format!("/v1/client/fs/readat/{ALLOC}"), json!("a<b"));
+    let cluster = cluster.text(&format!("/v1/client/fs/readat/{ALLOC}"), "a<b");
     let page = cluster.open(&format!("{at}?path=%2Fweb%2Fa.txt")).await;
-    page.has(&["a&lt;b", &format!("/ui/allocations/{ALLOC}/fs/download?path=%2Fweb%2Fa.txt")]);
+    page.has(&[">a&lt;b</pre>", &format!("/ui/allocations/{ALLOC}/fs/download?path=%2Fweb%2Fa.txt")]);
 }
 
 #[tokio::test]

@@ -101,6 +101,13 @@ impl Canned {
         self
     }
 
+    /// With the answer to reads of a path that is text.
+    pub(crate) fn text(mut self, path: &str, text: &str) -> Canned {
+        self = self.get(path, Value::Null);
+        self.answers.last_mut().expect("an answer").body = text.to_string();
+        self
+    }
+
     /// With another answer to a path that has one.
     pub(crate) fn instead(mut self, path: &str, body: Value) -> Canned {
         let answer = self.answers.iter_mut().find(|a| a.path == path).expect("an answer");

@@ -37,11 +37,12 @@ async fn a_form_without_its_token_changes_nothing() {
 
 #[tokio::test]
 async fn events_become_lines_for_the_script_and_a_refusal_is_one_of_them() {
-    let line =
-        json!({ "Index": 9, "Events": [{ "Topic": "Job", "Key": "web", "Namespace": "default", "Payload": {} }] });
-    let events = Canned::live().get("/v1/event/stream", line).open("/ui/live?topic=Job:web").await;
+    let event = r#"{"Topic":"Job","Key":"a\nb","Namespace":"default","Payload":{}}"#;
+    let lines = format!("{{}}\n{{\"Index\":9,\"Events\":[{event}]}}\n{{");
+    let events = Canned::live().text("/v1/event/stream", &lines).open("/ui/live?topic=Job:web").await;
     assert_eq!(events.headers["content-type"], "text/event-stream");
-    assert_eq!(events.body, "", "a line without its end is no event");
+    let sent = r#"[{"key":"a\nb","namespace":"default","topic":"Job"}]"#;
+    assert_eq!(events.body, format!(": heartbeat\n\nid: 9\ndata: {sent}\n\n"));
     let denied = Canned::live().answer("GET", "/v1/event/stream", StatusCode::FORBIDDEN, json!("Permission denied"));
     assert_eq!(denied.open("/ui/live?topic=Job:web").await.body, "event: denied\ndata: -\n\n");
 }
