@@ -20,7 +20,7 @@ async fn an_allocation_says_what_preempted_it_and_why_its_client_was_chosen() {
         "web 0.500",
         &format!("/ui/clients/{NODE}"),
         &format!("/ui/allocations/{ALLOC}/web/logs"),
-        &format!("data-usage=\"/ui/allocations/{ALLOC}/usage\""),
+        &format!("data-usage=\"/ui/usage/{ALLOC}\""),
         "graph.js",
     ]);
 }
@@ -47,12 +47,12 @@ async fn an_allocation_is_stopped_restarted_and_signalled() {
         .answer("PUT", &client("restart"), StatusCode::OK, json!({ "Index": 0 }))
         .answer("PUT", &client("signal"), StatusCode::INTERNAL_SERVER_ERROR, json!("Task not found"));
     let mut browser = Browser::of(cluster);
-    browser.submit(&page, &format!("{page}/stop"), &[]).await;
+    browser.submit(&page, &format!("{page}/action/stop"), &[]).await;
     browser.open(&page).await.has(&["The allocation is being stopped: evaluation 33333333."]);
     browser.sent();
-    browser.submit(&page, &format!("{page}/restart"), &[("task", "web")]).await;
+    browser.submit(&page, &format!("{page}/action/restart"), &[("task", "web")]).await;
     assert!(browser.sent().iter().any(|s| s.method == "PUT" && s.body == "{\"TaskName\":\"web\"}"));
-    let failed = browser.submit(&page, &format!("{page}/signal"), &[("signal", "SIGHUP")]).await;
+    let failed = browser.submit(&page, &format!("{page}/action/signal"), &[("signal", "SIGHUP")]).await;
     failed.has(&["Task not found"]);
 }
 
@@ -103,8 +103,17 @@ async fn a_file_has_allocations_but_no_logs_files_and_terminals() {
         "data-usage",
         "method=\"post\"",
     ]);
-    for part in ["web/logs", "web/fs", "web/exec", "fs", "usage", "web/logs/text"] {
+    for part in ["web/logs", "web/fs", "web/exec", "fs", "fs/download", "web/logs/text"] {
         let refused = browser.open(&format!("/ui/allocations/{ALLOC}/{part}")).await;
         assert_eq!(refused.status, StatusCode::FORBIDDEN, "{part}");
+    }
+}
+
+#[tokio::test]
+async fn tasks_may_have_the_names_of_actions() {
+    for name in ["stop", "restart", "signal", "usage", "action"] {
+        let page = fill(Canned::live(), name).open(&format!("/ui/allocations/{ALLOC}/{name}")).await;
+        assert_eq!(page.status, StatusCode::OK, "{name}");
+        page.has(&[&format!("Task {name}")]);
     }
 }

@@ -24,7 +24,7 @@ const SIGNALS: [(&str, &str); 6] = [
 
 /// What can be done with an allocation.
 pub(super) fn forms(visit: &Visit, a: &Alloc) -> Markup {
-    let to = |action: &str| link::task_address(&a.id, action, "");
+    let to = |action: &str| link::task_address(&a.id, "action", action);
     let tasks = a.task_states.keys().map(|name| (name.as_str(), name.as_str()));
     let tasks: Vec<_> = [("", "all")].into_iter().chain(tasks).collect();
     let running = a.client_status == ClientStatus::Running;

@@ -30,13 +30,14 @@ pub(crate) const ROUTES: Routes = Routes {
         ("/ui/allocations/{alloc}/{task}/fs", handler!(files::of_task)),
         ("/ui/allocations/{alloc}/{task}/exec", handler!(exec::page)),
     ],
+    // One segment more than a task's page, so that no name of a task is in the way.
     actions: &[
-        ("/ui/allocations/{alloc}/stop", handler!(actions::stop)),
-        ("/ui/allocations/{alloc}/restart", handler!(actions::restart)),
-        ("/ui/allocations/{alloc}/signal", handler!(actions::signal)),
+        ("/ui/allocations/{alloc}/action/stop", handler!(actions::stop)),
+        ("/ui/allocations/{alloc}/action/restart", handler!(actions::restart)),
+        ("/ui/allocations/{alloc}/action/signal", handler!(actions::signal)),
     ],
     streams: &[
-        ("/ui/allocations/{alloc}/usage", stream!(usage::figures)),
+        ("/ui/usage/{alloc}", stream!(usage::figures)),
         ("/ui/allocations/{alloc}/fs/download", stream!(files::download)),
         ("/ui/allocations/{alloc}/{task}/logs/text", stream!(logs::text)),
         ("/ui/allocations/{alloc}/{task}/exec/socket", stream!(exec::socket)),

@@ -9,7 +9,6 @@ use serde_json::json;
 
 use crate::error::PageError;
 use crate::pages::data::Alloc;
-use crate::parts::link;
 use crate::visit::{Visit, path, with_query};
 
 /// The script that draws the graphs.
@@ -24,7 +23,7 @@ pub(super) fn graphs(a: &Alloc, task: Option<&str>) -> Markup {
         memory = memory.saturating_add(task.memory.memory_mb);
     }
     let query: Vec<_> = task.iter().map(|t| ("task", *t)).collect();
-    let source = with_query(&link::task_address(&a.id, "usage", ""), &query);
+    let source = with_query(&path("/ui/usage/", &a.id, ""), &query);
     html! {
         h2 { "Resources in use" }
         div.columns id="usage" data-keep data-usage=(source) {
@@ -48,7 +47,7 @@ fn graph(name: &str, title: &str, unit: &str, limit: i64) -> Markup {
     }
 }
 
-/// `/ui/allocations/{alloc}/usage?task=…`: CPU in MHz and memory in MiB as JSON.
+/// `/ui/usage/{alloc}?task=…`: CPU in MHz and memory in MiB as JSON.
 pub(super) async fn figures(visit: Visit, _: Request) -> Result<Response<Body>, PageError> {
     visit.live_only()?;
     let path = path("/v1/client/allocation/", visit.name("alloc"), "/stats");
