@@ -59,9 +59,9 @@ pub(crate) fn command(line: &str) -> Markup {
     html! { p.command { code { (line) } button type="button" data-copy=(line) { "Copy" } } }
 }
 
-/// An action behind a button that opens its form.
+/// An action behind a button that opens its form; one form of a page is open at a time.
 pub(crate) fn behind(visit: &Visit, label: &str, to: &str, fields: &Markup) -> Markup {
-    html! { details { summary { (label) } (action(visit, to, fields)) } }
+    html! { details name="form" { summary { (label) } (action(visit, to, fields)) } }
 }
 
 /// A text of several lines with its label.
