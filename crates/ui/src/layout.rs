@@ -129,7 +129,7 @@ pub(crate) fn document(visit: &Visit, page: &Page) -> Markup {
                 a.skip href="#main" { "Skip to the content" }
                 (header(visit))
                 (navigation(page.area))
-                main id="main" tabindex="-1" data-topics=[topics(visit, page)] {
+                main id="main" tabindex="-1" data-live[visit.source().is_live()] data-topics=[topics(visit, page)] {
                     (trail(page))
                     h1 { (page.title) }
                     (page.body)

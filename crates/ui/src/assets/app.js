@@ -267,5 +267,6 @@ function help() {
   close.onclick = () => dialog.close();
 }
 
-setInterval(tick, 1000);
+// The times of a file are relative to the moment of its state, which stays.
+if ("live" in byId("main").dataset) setInterval(tick, 1000);
 follow();

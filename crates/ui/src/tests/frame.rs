@@ -46,3 +46,10 @@ async fn events_become_lines_for_the_script_and_a_refusal_is_one_of_them() {
     let denied = Canned::live().answer("GET", "/v1/event/stream", StatusCode::FORBIDDEN, json!("Permission denied"));
     assert_eq!(denied.open("/ui/live?topic=Job:web").await.body, "event: denied\ndata: -\n\n");
 }
+
+#[tokio::test]
+async fn times_of_a_file_stay_as_they_are() {
+    let open = async |cluster: Canned| cluster.open("/ui/nothing").await;
+    open(Canned::live()).await.has(&["<main id=\"main\" tabindex=\"-1\" data-live"]);
+    open(Canned::file()).await.has_not(&["data-live", "data-topics"]);
+}
