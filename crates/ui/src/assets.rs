@@ -29,6 +29,8 @@ const ASSETS: &[Asset] = &[
     style("xterm.css", include_str!("assets/vendor/xterm.css")),
     Asset { name: "icon.svg", kind: "image/svg+xml", content: include_str!("assets/icon.svg") },
     script("app.js", include_str!("assets/app.js")),
+    style("topology.css", include_str!("assets/topology.css")),
+    script("topology.js", include_str!("assets/topology.js")),
     script("idiomorph.min.js", include_str!("assets/vendor/idiomorph.min.js")),
     script("graph.js", include_str!("assets/graph.js")),
     script("logs.js", include_str!("assets/logs.js")),

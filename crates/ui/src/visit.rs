@@ -7,6 +7,9 @@ use std::time::Duration;
 use axum::body::{Body, to_bytes};
 use axum::http::{Extensions, Method, Request, Response, StatusCode, header};
 use encamp_model::SecretString;
+use encamp_model::acl::AclToken;
+use encamp_model::status::AclTokenType;
+use futures_util::StreamExt as _;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -187,6 +190,27 @@ impl Visit {
         Ok((self.json(path, response).await?, meta))
     }
 
+    /// Reads a list from the API, row by row as its answer comes, so that a long list is never kept as a whole.
+    ///
+    /// # Errors
+    /// As [`Visit::read`].
+    pub(crate) async fn read_rows<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        query: Query<'_>,
+        mut each: impl FnMut(T) + Send,
+    ) -> Result<(), PageError> {
+        let problem = |problem: String| PageError::Answer { path: path.to_string(), problem };
+        let mut chunks = self.call(Method::GET, path, query, Body::empty()).await?.into_body().into_data_stream();
+        let mut rows = Rows::default();
+        let late = |_| Unreachable(format!("its answer paused for {} seconds", PATIENCE.as_secs()));
+        while let Some(chunk) = timeout(PATIENCE, chunks.next()).await.map_err(late)? {
+            let chunk = chunk.map_err(|e| Unreachable(e.to_string()))?;
+            rows.add(&chunk, &mut each).map_err(|e| problem(e.to_string()))?;
+        }
+        if rows.ended { Ok(()) } else { Err(problem("the list has no end".into())) }
+    }
+
     /// Reads text from the API.
     ///
     /// # Errors
@@ -248,6 +272,15 @@ impl Visit {
         let body = serde_json::to_vec(body).map_err(unreadable)?;
         let response = self.call(method, path, query, Body::from(body)).await?;
         self.json(path, response).await
+    }
+
+    /// Whether the person may do everything, as far as the cluster tells: with a management token, or without ACLs.
+    pub(crate) async fn may_manage(&self) -> bool {
+        if !self.source().is_live() {
+            return false;
+        }
+        let token: AclToken = self.read("/v1/acl/token/self", &[]).await.unwrap_or_default();
+        token.r#type == AclTokenType::Management || token.accessor_id == "acls-disabled"
     }
 
     /// # Errors
@@ -315,6 +348,51 @@ impl Visit {
         let body: &[u8] = if body.is_empty() { b"null" } else { &body };
         let problem = |e: serde_json::Error| PageError::Answer { path: path.to_string(), problem: e.to_string() };
         serde_json::from_slice(body).map_err(problem)
+    }
+}
+
+/// The rows of a list in JSON that comes in pieces.
+#[derive(Default)]
+struct Rows {
+    /// What has come of rows that are not complete.
+    rest: Vec<u8>,
+    begun: bool,
+    ended: bool,
+}
+
+impl Rows {
+    /// Reads the rows that are complete with a further piece.
+    fn add<T: DeserializeOwned>(&mut self, piece: &[u8], each: &mut impl FnMut(T)) -> serde_json::Result<()> {
+        self.rest.extend_from_slice(piece);
+        let mut at = 0;
+        loop {
+            let rest = self.rest.get(at..).unwrap_or_default();
+            let blank = rest.iter().take_while(|b| b.is_ascii_whitespace() || (self.begun && **b == b',')).count();
+            at += blank;
+            let rest = rest.get(blank..).unwrap_or_default();
+            match rest.first() {
+                None => break,
+                Some(b'[') if !self.begun => (self.begun, at) = (true, at + 1),
+                Some(b']') if self.begun => (self.ended, at) = (true, at + 1),
+                // A list without rows may be null.
+                Some(_) if !self.begun => {
+                    serde_json::from_slice::<Option<Vec<()>>>(rest)?;
+                    (self.ended, at) = (true, self.rest.len());
+                }
+                Some(_) => {
+                    let mut rows = serde_json::Deserializer::from_slice(rest).into_iter::<T>();
+                    match rows.next() {
+                        Some(Err(e)) if e.is_eof() && self.rest.len() < MAX_ANSWER => break,
+                        Some(Err(e)) => return Err(e),
+                        Some(Ok(row)) => each(row),
+                        None => break,
+                    }
+                    at += rows.byte_offset();
+                }
+            }
+        }
+        self.rest.drain(..at);
+        Ok(())
     }
 }
 

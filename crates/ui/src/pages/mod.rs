@@ -10,12 +10,14 @@ pub(crate) mod overview;
 pub(crate) mod routes;
 mod search;
 pub(crate) mod sign_in;
+mod topology;
 
 use routes::Routes;
 
 /// The routes of all areas.
 pub(crate) const AREAS: &[Routes] = &[
     overview::ROUTES,
+    topology::ROUTES,
     search::ROUTES,
     jobs::ROUTES,
     allocations::ROUTES,

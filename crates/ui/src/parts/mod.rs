@@ -2,6 +2,7 @@
 //!
 //! - [`time`]: moments and durations. [`state`]: statuses with a colour and a word. [`table`]: lists with columns, pages
 //!   and filters. [`form`]: forms of actions. [`meter`]: shares of resources. [`link`]: addresses of objects.
+//! - [`usage`]: what is used of each node. [`topology`]: a picture of the nodes.
 //! - [`listing`]: one page of a list of the API. [`why`]: why allocations are not placed. [`diff`]: changes of a job.
 
 pub(crate) mod diff;
@@ -12,6 +13,8 @@ pub(crate) mod meter;
 pub(crate) mod state;
 pub(crate) mod table;
 pub(crate) mod time;
+pub(crate) mod topology;
+pub(crate) mod usage;
 pub(crate) mod why;
 
 /// A number of things: `1 node`, `2 nodes`.

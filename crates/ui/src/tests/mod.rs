@@ -11,3 +11,4 @@ mod jobs;
 mod overview;
 mod sample;
 mod search;
+mod topology;
