@@ -1,5 +1,7 @@
 //! The document around a page.
 
+use axum::body::Body;
+use axum::http::{HeaderValue, Response, header};
 use maud::{DOCTYPE, Markup, html};
 
 use crate::appearance::LABEL_STYLE;
@@ -137,6 +139,20 @@ pub(crate) fn document(visit: &Visit, page: &Page) -> Markup {
             }
         }
     }
+}
+
+/// A page that leads to another address at once. Its request comes from a page of ours, so that it has our cookies.
+pub(crate) fn onward(to: &str, text: &str) -> Response<Body> {
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head { meta charset="utf-8"; link rel="icon" href=(assets::address("icon.svg")); meta http-equiv="refresh" content={ "0;url=" (to) }; title { (text) " – encamp" } }
+            body { main { h1 { (text) } p { a href=(to) { "Continue" } } } }
+        }
+    };
+    let mut response = Response::new(Body::from(page.into_string()));
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
+    response
 }
 
 /// The topics of the page for the script that follows them, encoded and separated by spaces; none for a file.

@@ -6,18 +6,18 @@ use std::sync::Arc;
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::extract::{RawPathParams, Request, State};
-use axum::http::{HeaderMap, HeaderValue, Method, Response, StatusCode, Uri, header};
+use axum::http::{HeaderMap, HeaderValue, Method, Response, StatusCode, header};
 use axum::middleware::map_response_with_state;
 use axum::routing::{MethodRouter, any, get, post};
 use jiff::Timestamp;
-use maud::{DOCTYPE, html};
+use maud::html;
 
 use crate::appearance::{self, Appearance, Label};
 use crate::cluster::{Cluster, Source};
 use crate::error::PageError;
-use crate::layout::{Area, Page, document};
+use crate::layout::{Area, Page, document, onward};
 use crate::pages::routes::{ActionHandler, PageHandler, StreamHandler};
-use crate::pages::{AREAS, Done, sign_in};
+use crate::pages::{AREAS, Done, oidc, sign_in};
 use crate::parts::state::{Tone, notice};
 use crate::session::{Entrance, Session, Sessions};
 use crate::visit::Visit;
@@ -75,6 +75,9 @@ async fn with_policy(State(policy): State<HeaderValue>, mut response: Response<B
 
 fn page(handler: PageHandler) -> MethodRouter<Ui, Infallible> {
     get(async move |State(ui): State<Ui>, names: RawPathParams, request: Request| {
+        if let Some(response) = oidc::returned(&request) {
+            return security::protect(response);
+        }
         let headers = request.headers().clone();
         let (session, visit) = match begin(&ui, &names, &request) {
             Ok(Begun::Visit(session, visit)) => (session, visit),
@@ -150,7 +153,8 @@ fn begin(ui: &Ui, names: &RawPathParams, request: &Request) -> Result<Begun, Pag
     let path = request.uri().path();
     if *request.method() == Method::GET && entrance.is_none() && session::comes_from_elsewhere(request.headers()) {
         ui.sessions.check_host(request.headers())?;
-        return Ok(Begun::Answered(again(request.uri())));
+        let address = request.uri().path_and_query().map_or("/ui/", |a| a.as_str());
+        return Ok(Begun::Answered(onward(address, "Going on")));
     }
     let session = ui.sessions.of(request.headers(), entrance.as_deref())?;
     if entrance.is_some() {
@@ -168,21 +172,6 @@ fn begin(ui: &Ui, names: &RawPathParams, request: &Request) -> Result<Begun, Pag
     let visit = Visit::new(ui.cluster.clone(), session.token.clone(), path.to_string(), parameters, form_token, now);
     let names = names.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
     Ok(Begun::Visit(session, visit.with_names(names).with_connection(request.extensions().clone())))
-}
-
-/// A page that leads to the same address at once: from a page of ours, with the cookies.
-fn again(address: &Uri) -> Response<Body> {
-    let address = address.path_and_query().map_or("/ui/", |a| a.as_str());
-    let page = html! {
-        (DOCTYPE)
-        html lang="en" {
-            head { meta charset="utf-8"; meta http-equiv="refresh" content={ "0;url=" (address) }; title { "encamp" } }
-            body { p { a href=(address) { "Go on" } } }
-        }
-    };
-    let mut response = Response::new(Body::from(page.into_string()));
-    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
-    response
 }
 
 /// A request with a form, after its token was checked.

@@ -26,6 +26,10 @@ const TOKEN: &str = "encamp_token";
 const MESSAGE: &str = "encamp_message";
 /// How long that cookie is kept, in seconds.
 const MESSAGE_AGE: u32 = 30;
+/// The cookie with a sign-in that has begun at an identity provider.
+const OIDC: &str = "encamp_oidc";
+/// How long that cookie is kept, in seconds: clusters wait as long for the provider.
+const OIDC_AGE: u32 = 600;
 /// The bytes of keys and IDs.
 const RANDOM: usize = 32;
 
@@ -209,6 +213,21 @@ pub(crate) fn message_cookie(headers: &HeaderMap, message: &str) -> Option<Heade
     HeaderValue::from_str(&format!("{name}={text}; Path=/ui/; HttpOnly; SameSite=Strict; Max-Age={age}")).ok()
 }
 
+/// The sign-in at an identity provider that has begun.
+pub(crate) fn oidc(headers: &HeaderMap) -> Option<String> {
+    cookie(headers, OIDC).filter(|text| !text.is_empty())
+}
+
+/// The header that gives the browser a sign-in that has begun (of letters that need no encoding); an empty one removes it.
+pub(crate) fn oidc_cookie(headers: &HeaderMap, begun: &str) -> Option<HeaderValue> {
+    let name = name_for(headers, OIDC);
+    let age = if begun.is_empty() { 0 } else { OIDC_AGE };
+    let text = format!("{name}={begun}; Path=/ui/oidc/; HttpOnly; SameSite=Strict; Max-Age={age}");
+    let mut value = HeaderValue::from_str(&text).ok()?;
+    value.set_sensitive(true);
+    Some(value)
+}
+
 /// The name of a cookie for the host and port that a request was sent to.
 fn name_for(headers: &HeaderMap, name: &str) -> String {
     let host = headers.get(HOST).and_then(|h| h.to_str().ok()).unwrap_or_default();
@@ -227,7 +246,7 @@ fn cookie(headers: &HeaderMap, name: &str) -> Option<String> {
 }
 
 /// A random ID; without random numbers an empty one, which no form token fits.
-fn random_id() -> String {
+pub(crate) fn random_id() -> String {
     let mut bytes = [0; RANDOM];
     match getrandom::fill(&mut bytes) {
         Ok(()) => URL_SAFE_NO_PAD.encode(bytes),

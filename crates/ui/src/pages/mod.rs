@@ -1,23 +1,39 @@
 //! The pages, by area. Each is an `async fn(&Visit, …) -> Result<Page, PageError>`; an action is an
 //! `async fn(&Visit, …) -> Result<Done, PageError>`.
 
+mod access;
 mod allocations;
+mod clients;
 mod data;
 mod deployments;
 mod evaluations;
 mod jobs;
+mod namespaces;
+pub(crate) mod oidc;
 pub(crate) mod overview;
 pub(crate) mod routes;
 mod search;
+mod servers;
+mod services;
 pub(crate) mod sign_in;
+mod storage;
 mod topology;
+mod variables;
 
 use routes::Routes;
 
 /// The routes of all areas.
 pub(crate) const AREAS: &[Routes] = &[
     overview::ROUTES,
+    clients::ROUTES,
+    servers::ROUTES,
+    services::ROUTES,
+    storage::ROUTES,
+    namespaces::ROUTES,
+    access::ROUTES,
+    oidc::ROUTES,
     topology::ROUTES,
+    variables::ROUTES,
     search::ROUTES,
     jobs::ROUTES,
     allocations::ROUTES,

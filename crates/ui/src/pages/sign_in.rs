@@ -4,8 +4,8 @@ use encamp_model::SecretString;
 use maud::html;
 use serde::Deserialize;
 
-use super::Done;
 use super::routes::{Routes, handler};
+use super::{Done, oidc};
 use crate::error::PageError;
 use crate::layout::{Area, Page};
 use crate::parts::form;
@@ -49,6 +49,7 @@ pub(crate) async fn page(visit: &Visit) -> Result<Page, PageError> {
                 label.field { span { "Secret ID of the token" } input type="password" name="token" autocomplete="current-password" required; }
                 button type="submit" { "Sign in" }
             }))
+            (oidc::buttons(visit).await)
         }
     };
     Ok(Page::new(Area::Other, "Sign in", body))

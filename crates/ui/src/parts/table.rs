@@ -1,5 +1,7 @@
 //! Lists: a table with a heading row, links between pages, and what is said when there is nothing.
 
+use std::collections::BTreeMap;
+
 use maud::{Markup, html};
 
 use crate::visit::Visit;
@@ -87,6 +89,16 @@ pub(crate) fn pages(visit: &Visit, next: Option<&str>) -> Markup {
 pub(crate) fn facts(facts: &[(&str, Markup)]) -> Markup {
     html! {
         dl.facts { @for (name, value) in facts { @if value.0 != "-" { div { dt { (name) } dd { (value) } } } } }
+    }
+}
+
+/// Names and values that people or their programs chose, below a title; nothing if there are none.
+pub(crate) fn values(title: &str, values: &BTreeMap<String, String>) -> Markup {
+    html! {
+        @if !values.is_empty() {
+            h2 { (title) }
+            dl.facts { @for (name, value) in values { div { dt { (name) } dd { code { (value) } } } } }
+        }
     }
 }
 

@@ -216,6 +216,11 @@ impl Browser {
         self.request(request, body).await
     }
 
+    /// Sends a form without fields from a page of this origin, as browsers name it.
+    pub(crate) async fn post_from(&mut self, origin: &str, action: &str) -> Shown {
+        self.request(Request::post(action).header(header::ORIGIN, origin), String::new()).await
+    }
+
     /// The requests to the API since the last call.
     pub(crate) fn sent(&self) -> Vec<Sent> {
         std::mem::take(&mut self.sent.lock().expect("not poisoned"))

@@ -28,6 +28,7 @@ async fn a_message_is_shown_once_and_not_to_a_page_that_is_read_again() {
 async fn a_form_without_its_token_changes_nothing() {
     let mut browser = Browser::of(Canned::live());
     browser.open("/ui/settings/tokens").await;
+    browser.sent();
     for body in ["token=s3cret", "form_token=x&token=s3cret"] {
         let refused = browser.post("/ui/sign-in", body.to_string()).await;
         assert_eq!(refused.status, StatusCode::FORBIDDEN);

@@ -2,13 +2,16 @@
 
 mod allocations;
 mod assets;
+mod clients;
 pub(crate) mod cluster;
 mod deployments;
 mod evaluations;
 mod frame;
 mod hostile;
 mod jobs;
+mod oidc;
 mod overview;
 mod sample;
 mod search;
 mod topology;
+mod variables;
