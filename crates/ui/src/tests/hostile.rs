@@ -4,6 +4,7 @@ use axum::http::StatusCode;
 
 use super::cluster::{Browser, Canned};
 use super::sample::{ALLOC, DEPLOYMENT, EVAL, fill, namespace};
+use super::sample_cluster::{self, fill_all};
 use crate::parts::link::{job_address, task_address};
 use crate::visit::with_query;
 
@@ -120,8 +121,8 @@ fn skeleton(tag: &str) -> String {
 #[tokio::test]
 async fn no_page_lets_a_name_become_a_tag_an_attribute_or_an_address_of_another_kind() {
     for name in names() {
-        let mut browser = Browser::of(fill(Canned::live(), &name));
-        for address in addresses(&name) {
+        let mut browser = Browser::of(fill_all(Canned::live(), &name));
+        for address in addresses(&name).into_iter().chain(sample_cluster::addresses(&name)) {
             let page = browser.open(&address).await;
             assert_eq!(page.status, StatusCode::OK, "{address}: {}", page.body);
             let raw = name.contains(['<', '"']) && page.body.contains(&name);

@@ -12,6 +12,7 @@ mod jobs;
 mod oidc;
 mod overview;
 mod sample;
+mod sample_cluster;
 mod search;
 mod topology;
 mod variables;

@@ -17,7 +17,7 @@ const EVENTS: usize = 20;
 
 /// `/ui/clients/{id}`
 pub(super) async fn page(visit: &Visit) -> Result<Page, PageError> {
-    let id = visit.name("id");
+    let id = &link::full_id(visit, "/v1/nodes", "client", visit.name("id")).await?;
     let node: Option<Node> = visit.find(&path("/v1/node/", id, ""), &[]).await?;
     let node = node.ok_or_else(|| PageError::Missing { kind: "client", name: id.to_string() })?;
     let mut allocations: Vec<AllocationRow> = Vec::new();
