@@ -10,12 +10,12 @@ use axum::http::{HeaderMap, Method, Response, header};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use encamp_model::acl::{AclAuthMethod, AclToken};
-use encamp_model::json::null_is_default;
 use encamp_model::status::AuthMethodType;
 use maud::{Markup, html};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use super::data::answers;
 use super::routes::{Routes, stream};
 use crate::error::PageError;
 use crate::layout::onward;
@@ -39,12 +39,12 @@ struct Begun {
     redirect: String,
 }
 
-#[null_is_default]
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct At {
-    #[serde(rename = "AuthURL")]
-    url: String,
+answers! {
+    /// Where the provider is.
+    At {
+        #[serde(rename = "AuthURL")]
+        url: String,
+    }
 }
 
 /// Buttons for the providers of the cluster; nothing if it has none, or does not tell.

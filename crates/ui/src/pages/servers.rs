@@ -5,11 +5,10 @@ use std::collections::BTreeMap;
 use axum::body::Body;
 use axum::extract::Request;
 use axum::http::{HeaderValue, Response, StatusCode, header};
-use encamp_model::json::null_is_default;
 use maud::{Markup, html};
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
+use super::data::answers;
 use super::routes::{Routes, handler, stream};
 use crate::error::PageError;
 use crate::layout::{Area, Page};
@@ -39,79 +38,58 @@ const QUEUES: [(&str, &str); 9] = [
 const LEVELS: [(&str, &str); 5] =
     [("trace", "trace"), ("debug", "debug"), ("info", "info"), ("warn", "warn"), ("error", "error")];
 
-#[null_is_default]
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "PascalCase", default)]
-struct Members {
-    members: Vec<Member>,
-}
-
-#[null_is_default]
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "PascalCase", default)]
-struct Member {
-    name: String,
-    addr: String,
-    port: u16,
-    status: String,
-    tags: BTreeMap<String, String>,
-}
-
-#[null_is_default]
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "PascalCase", default)]
-struct Raft {
-    servers: Vec<Peer>,
-}
-
-#[null_is_default]
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "PascalCase", default)]
-struct Peer {
-    #[serde(rename = "ID")]
-    id: String,
-    node: String,
-    leader: bool,
-    voter: bool,
-}
-
-#[null_is_default]
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "PascalCase", default)]
-struct Health {
-    healthy: bool,
-    failure_tolerance: i64,
-    servers: Vec<ServerHealth>,
-}
-
-#[null_is_default]
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "PascalCase", default)]
-struct ServerHealth {
-    #[serde(rename = "ID")]
-    id: String,
-    name: String,
-    healthy: bool,
-    last_contact: String,
-    last_term: u64,
-    last_index: u64,
-    stable_since: String,
-}
-
-#[null_is_default]
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "PascalCase", default)]
-struct Metrics {
-    timestamp: String,
-    gauges: Vec<Gauge>,
-}
-
-#[null_is_default]
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "PascalCase", default)]
-struct Gauge {
-    name: String,
-    value: f64,
+answers! {
+    /// The members of the gossip pool.
+    Members {
+        members: Vec<Member>,
+    }
+    /// A server.
+    Member {
+        name: String,
+        addr: String,
+        port: u16,
+        status: String,
+        tags: BTreeMap<String, String>,
+    }
+    /// The Raft configuration.
+    Raft {
+        servers: Vec<Peer>,
+    }
+    /// A Raft peer.
+    Peer {
+        #[serde(rename = "ID")]
+        id: String,
+        node: String,
+        leader: bool,
+        voter: bool,
+    }
+    /// The health of the servers.
+    Health {
+        healthy: bool,
+        failure_tolerance: i64,
+        servers: Vec<ServerHealth>,
+    }
+    /// The health of a server.
+    ServerHealth {
+        #[serde(rename = "ID")]
+        id: String,
+        name: String,
+        healthy: bool,
+        last_contact: String,
+        last_term: u64,
+        last_index: u64,
+        stable_since: String,
+    }
+    /// The metrics of an interval.
+    Metrics {
+        timestamp: String,
+        gauges: Vec<Gauge>,
+    }
+    /// A gauge.
+    Gauge {
+        name: String,
+        value: f64,
+    }
 }
 
 /// What the operator API says; each part only if the token may read it.

@@ -1,13 +1,12 @@
 //! Services that allocations register with the cluster.
 
 use axum::http::Method;
-use encamp_model::json::null_is_default;
 use encamp_model::records::ServiceRegistration;
 use maud::{Markup, html};
-use serde::Deserialize;
 use serde_json::Value;
 
 use super::Done;
+use super::data::answers;
 use super::routes::{Routes, handler};
 use crate::error::PageError;
 use crate::layout::{Area, Page};
@@ -22,20 +21,17 @@ pub(crate) const ROUTES: Routes = Routes {
     streams: &[],
 };
 
-#[null_is_default]
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "PascalCase", default)]
-struct OfNamespace {
-    namespace: String,
-    services: Vec<Named>,
-}
-
-#[null_is_default]
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "PascalCase", default)]
-struct Named {
-    service_name: String,
-    tags: Vec<String>,
+answers! {
+    /// The services of a namespace.
+    OfNamespace {
+        namespace: String,
+        services: Vec<Named>,
+    }
+    /// A service.
+    Named {
+        service_name: String,
+        tags: Vec<String>,
+    }
 }
 
 fn address(namespace: &str, name: &str) -> String {

@@ -2,13 +2,12 @@
 
 use axum::http::Method;
 use encamp_model::alloc::AllocListStub;
-use encamp_model::json::null_is_default;
 use encamp_model::volume::{CsiPlugin, CsiVolume, HostVolume, TaskGroupHostVolumeClaim};
 use maud::{Markup, html};
-use serde::Deserialize;
 use serde_json::Value;
 
 use super::Done;
+use super::data::answers;
 use super::routes::{Routes, handler};
 use crate::error::PageError;
 use crate::layout::{Area, Page};
@@ -39,32 +38,31 @@ pub(crate) const ROUTES: Routes = Routes {
     streams: &[],
 };
 
-/// A volume or a plugin in a list.
-#[null_is_default]
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "PascalCase", default)]
-struct Row {
-    #[serde(rename = "ID")]
-    id: String,
-    name: String,
-    namespace: String,
-    #[serde(rename = "PluginID")]
-    plugin_id: String,
-    provider: String,
-    #[serde(rename = "NodeID")]
-    node_id: String,
-    node_pool: String,
-    state: String,
-    capacity_bytes: i64,
-    capacity: i64,
-    access_mode: String,
-    schedulable: bool,
-    current_readers: i64,
-    current_writers: i64,
-    controllers_healthy: i64,
-    controllers_expected: i64,
-    nodes_healthy: i64,
-    nodes_expected: i64,
+answers! {
+    /// A volume or a plugin in a list.
+    Row {
+        #[serde(rename = "ID")]
+        id: String,
+        name: String,
+        namespace: String,
+        #[serde(rename = "PluginID")]
+        plugin_id: String,
+        provider: String,
+        #[serde(rename = "NodeID")]
+        node_id: String,
+        node_pool: String,
+        state: String,
+        capacity_bytes: i64,
+        capacity: i64,
+        access_mode: String,
+        schedulable: bool,
+        current_readers: i64,
+        current_writers: i64,
+        controllers_healthy: i64,
+        controllers_expected: i64,
+        nodes_healthy: i64,
+        nodes_expected: i64,
+    }
 }
 
 fn address(kind: &str, namespace: &str, id: &str) -> String {

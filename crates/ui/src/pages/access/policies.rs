@@ -2,7 +2,6 @@
 
 use axum::http::Method;
 use encamp_model::acl::AclPolicy;
-use encamp_model::json::null_is_default;
 use maud::{Markup, html};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -11,6 +10,7 @@ use super::{ROOT, delete_button, get, list_page, remove, single};
 use crate::error::PageError;
 use crate::layout::Page;
 use crate::pages::Done;
+use crate::pages::data::answers;
 use crate::parts::table::{Table, facts};
 use crate::parts::{form, link};
 use crate::visit::{Visit, path};
@@ -25,43 +25,34 @@ struct Policy {
     rules: Option<Rules>,
 }
 
-#[null_is_default]
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "PascalCase", default)]
-struct Rules {
-    namespaces: Vec<Rule>,
-    node_pools: Vec<Rule>,
-    host_volumes: Vec<Rule>,
-    agent: Option<Rule>,
-    node: Option<Rule>,
-    operator: Option<Rule>,
-    plugin: Option<Rule>,
-    quota: Option<Rule>,
-}
-
-#[null_is_default]
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "PascalCase", default)]
-struct Rule {
-    name: String,
-    policy: String,
-    capabilities: Vec<String>,
-    variables: Variables,
-}
-
-#[null_is_default]
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "PascalCase", default)]
-struct Variables {
-    paths: Vec<PathRule>,
-}
-
-#[null_is_default]
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "PascalCase", default)]
-struct PathRule {
-    path_spec: String,
-    capabilities: Vec<String>,
+answers! {
+    /// The rules of a policy.
+    Rules {
+        namespaces: Vec<Rule>,
+        node_pools: Vec<Rule>,
+        host_volumes: Vec<Rule>,
+        agent: Option<Rule>,
+        node: Option<Rule>,
+        operator: Option<Rule>,
+        plugin: Option<Rule>,
+        quota: Option<Rule>,
+    }
+    /// A rule.
+    Rule {
+        name: String,
+        policy: String,
+        capabilities: Vec<String>,
+        variables: Variables,
+    }
+    /// Rules about variables.
+    Variables {
+        paths: Vec<PathRule>,
+    }
+    /// A rule about the variables of a path.
+    PathRule {
+        path_spec: String,
+        capabilities: Vec<String>,
+    }
 }
 
 pub(super) async fn list(visit: &Visit) -> Result<Page, PageError> {

@@ -1,10 +1,9 @@
 //! What happens if a client is lost or drained: the answer of `what-if`, on the page of the client.
 
-use encamp_model::json::null_is_default;
 use maud::{Markup, html};
-use serde::Deserialize;
 
 use crate::error::PageError;
+use crate::pages::data::answers;
 use crate::parts::state::{Tone, notice, state};
 use crate::parts::table::Table;
 use crate::parts::{form, link};
@@ -16,62 +15,49 @@ const QUESTIONS: [(&str, &str, &str); 2] = [
     ("drained", "-drain", "What happens if this client is drained?"),
 ];
 
-/// What the page shows of the command's answer.
-#[null_is_default]
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "PascalCase", default)]
-struct Answer {
-    displaced: Vec<Displaced>,
-    unplaced: Vec<Unplaced>,
-    fates: Fates,
-    notes: Vec<String>,
-}
-
-#[null_is_default]
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "PascalCase", default)]
-struct Fates {
-    moved: u64,
-    stays: u64,
-    stopped: u64,
-    unplaced: u64,
-}
-
-#[null_is_default]
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "PascalCase", default)]
-struct Displaced {
-    name: String,
-    namespace: String,
-    #[serde(rename = "JobID")]
-    job_id: String,
-    cause: String,
-    fate: String,
-    from: Place,
-    to: Option<Place>,
-}
-
-#[null_is_default]
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Place {
-    #[serde(rename = "AllocID")]
-    allocation: String,
-    #[serde(rename = "NodeID")]
-    node: String,
-    #[serde(rename = "NodeName")]
-    node_name: String,
-}
-
-#[null_is_default]
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "PascalCase", default)]
-struct Unplaced {
-    count: u64,
-    namespace: String,
-    #[serde(rename = "JobID")]
-    job_id: String,
-    task_group: String,
+answers! {
+    /// What the page shows of the command's answer.
+    Answer {
+        displaced: Vec<Displaced>,
+        unplaced: Vec<Unplaced>,
+        fates: Fates,
+        notes: Vec<String>,
+    }
+    /// How many allocations have which fate.
+    Fates {
+        moved: u64,
+        stays: u64,
+        stopped: u64,
+        unplaced: u64,
+    }
+    /// A displaced allocation.
+    Displaced {
+        name: String,
+        namespace: String,
+        #[serde(rename = "JobID")]
+        job_id: String,
+        cause: String,
+        fate: String,
+        from: Place,
+        to: Option<Place>,
+    }
+    /// An allocation and its client.
+    Place {
+        #[serde(rename = "AllocID")]
+        allocation: String,
+        #[serde(rename = "NodeID")]
+        node: String,
+        #[serde(rename = "NodeName")]
+        node_name: String,
+    }
+    /// A task group with unplaced allocations.
+    Unplaced {
+        count: u64,
+        namespace: String,
+        #[serde(rename = "JobID")]
+        job_id: String,
+        task_group: String,
+    }
 }
 
 /// The questions as links, and the answer to the one that the address names.
