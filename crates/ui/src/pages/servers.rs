@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use axum::body::Body;
 use axum::extract::Request;
 use axum::http::{HeaderValue, Response, StatusCode, header};
+use encamp_model::Time;
 use maud::{Markup, html};
 use serde::de::DeserializeOwned;
 
@@ -12,9 +13,9 @@ use super::data::answers;
 use super::routes::{Routes, handler, stream};
 use crate::error::PageError;
 use crate::layout::{Area, Page};
-use crate::parts::form;
 use crate::parts::state::{Tone, notice, state};
 use crate::parts::table::{Table, facts, values};
+use crate::parts::{form, time};
 use crate::visit::{Visit, path, with_query};
 
 pub(crate) const ROUTES: Routes = Routes {
@@ -78,7 +79,7 @@ answers! {
         last_contact: String,
         last_term: u64,
         last_index: u64,
-        stable_since: String,
+        stable_since: Time,
     }
     /// The metrics of an interval.
     Metrics {
@@ -243,7 +244,7 @@ async fn server(visit: &Visit) -> Result<Page, PageError> {
             ("Address", html! { (member.addr) ":" (member.port) }),
             ("Last contact with the leader", html! { (health.map_or("-", |h| h.last_contact.as_str())) }),
             ("Last term and index", html! { @if let Some(h) = health { (h.last_term) ", " (h.last_index) } @else { "-" } }),
-            ("Stable since", html! { (health.map_or("-", |h| h.stable_since.as_str())) }),
+            ("Stable since", time::moment(visit, health.and_then(|h| h.stable_since.unix_nanos()).unwrap_or(0))),
         ]))
         @if visit.source().is_live() {
             h2 { "Log" }

@@ -149,7 +149,8 @@ impl Drawing {
         // The picture of many nodes is made smaller by the browser, so its letters have to be larger.
         let letters = (TITLE * self.cells.len().isqrt()).div_ceil(40).max(TITLE / scale + 1);
         let (blocks, width, height) = self.blocks(letters);
-        let whole = format!("0 0 {width} {height}");
+        // The lines of nodes at the edges are wider than the nodes.
+        let whole = format!("-2 -2 {} {}", width + 4, height + 4);
         html! {
             link rel="stylesheet" href=(assets::address("topology.css"));
             figure.topology data-pieces=[(!self.pieces_from.is_empty()).then_some(&self.pieces_from)] {

@@ -76,7 +76,8 @@ pub(super) async fn section(visit: &Visit, id: &str) -> Result<Markup, PageError
             @for (name, _, text) in QUESTIONS {
                 li { a href={ (visit.address_with("question", Some(name))) "#question" } aria-current=[asked.is_some_and(|a| a.0 == name).then_some("true")] { (text) } }
             }
-            li { a href={ "/ui/questions?drain=" (encoded(id)) } { "More questions" } }
+            li { a href={ "/ui/questions/drain-plan?drain=" (encoded(id)) } { "How can it be drained with other clients?" } }
+            li { a href={ "/ui/questions/what-if?drain=" (encoded(id)) } { "More questions" } }
         }
         (answer)
     })
