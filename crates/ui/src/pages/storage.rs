@@ -1,6 +1,7 @@
 //! Storage: CSI volumes, dynamic host volumes, claims of task groups, and CSI plugins.
 
 use axum::http::Method;
+use encamp_model::HostVolumeState;
 use encamp_model::alloc::AllocListStub;
 use encamp_model::volume::{CsiPlugin, CsiVolume, HostVolume, TaskGroupHostVolumeClaim};
 use maud::{Markup, html};
@@ -12,7 +13,7 @@ use super::routes::{Routes, handler};
 use crate::error::PageError;
 use crate::layout::{Area, Page};
 use crate::parts::listing::{Listing, Request};
-use crate::parts::state::{Tone, state};
+use crate::parts::state::{Tone, of, state};
 use crate::parts::table::{Table, facts, tabs, values};
 use crate::parts::{form, link, time};
 use crate::visit::{Visit, encoded, path};
@@ -51,7 +52,7 @@ answers! {
         #[serde(rename = "NodeID")]
         node_id: String,
         node_pool: String,
-        state: String,
+        state: HostVolumeState,
         capacity_bytes: i64,
         capacity: i64,
         access_mode: String,
@@ -106,7 +107,7 @@ async fn host_volumes(visit: &Visit) -> Result<Page, PageError> {
         table.row([
             html! { a href=(address("host", &row.namespace, &row.id)) title=(row.id) { (row.name) } },
             html! { (row.namespace) },
-            volume_state(&row.state),
+            of(&row.state),
             link::client(&row.node_id, ""),
             html! { (row.node_pool) },
             html! { (row.plugin_id) },
@@ -184,7 +185,7 @@ async fn host_volume(visit: &Visit) -> Result<Page, PageError> {
     let deletion = format!("{}/delete", address("host", namespace, id));
     let body = html! {
         (facts(&[
-            ("State", volume_state(volume.state.as_str())),
+            ("State", of(&volume.state)),
             ("ID", html! { code { (volume.id) } }),
             ("Namespace", html! { (volume.namespace) }),
             ("Client", link::client(&volume.node_id, "")),
@@ -295,7 +296,7 @@ fn allocations(visit: &Visit, rows: &[AllocListStub]) -> Markup {
             html! { (*row.name) },
             link::job(&row.namespace, &row.job_id),
             link::client(&row.node_id, &row.node_name),
-            html! { (row.client_status.as_str()) },
+            of(&row.client_status),
             time::moment(visit, row.modify_time),
         ]);
     }
@@ -304,16 +305,6 @@ fn allocations(visit: &Visit, rows: &[AllocListStub]) -> Markup {
 
 fn plugin_link(id: &str) -> Markup {
     html! { @if id.is_empty() { "-" } @else { a href=(path("/ui/storage/plugins/", id, "")) { (id) } } }
-}
-
-fn volume_state(word: &str) -> Markup {
-    let tone = match word {
-        "ready" => Tone::Good,
-        "pending" => Tone::Pending,
-        "deleted" => Tone::Neutral,
-        _ => Tone::Bad,
-    };
-    state(tone, word)
 }
 
 fn schedulable(yes: bool) -> Markup {

@@ -7,11 +7,11 @@ use axum::extract::Request;
 use axum::http::{HeaderValue, Response, header};
 use maud::{Markup, html};
 
+use super::clients::condition_of;
 use super::routes::{Routes, handler, stream};
 use crate::error::PageError;
 use crate::layout::{Area, Page};
 use crate::parts::meter::percent;
-use crate::parts::state::{Tone, state};
 use crate::parts::table::{PER_PAGE, Table, pages};
 use crate::parts::topology::{COLOURS, Cell, Condition, Drawing, Fill, Piece, pieces};
 use crate::parts::usage::{self, AllocationRow, Amount, NodeUse};
@@ -315,7 +315,7 @@ fn node_table(visit: &Visit, look: &Look<'_>, shown: &[(&NodeUse, &Tally)]) -> M
         table.row([
             link::client(&node.row.id, &node.row.name),
             html! { (look.group_of(node)) },
-            node_state(node),
+            condition_of(&node.row.status, &node.row.scheduling_eligibility, node.row.drain),
             html! { (node.allocations) },
             meter::meter("CPU", node.used.cpu, node.capacity.cpu, "MHz"),
             meter::meter("Memory", node.used.memory, node.capacity.memory, "MiB"),
@@ -324,14 +324,6 @@ fn node_table(visit: &Visit, look: &Look<'_>, shown: &[(&NodeUse, &Tally)]) -> M
     }
     let next = (first + PER_PAGE < shown.len()).then(|| (first + PER_PAGE).to_string());
     html! { (table.markup()) (pages(visit, next.as_deref())) }
-}
-
-fn node_state(node: &NodeUse) -> Markup {
-    match node.row.condition() {
-        Condition::Ready => state(Tone::Good, "ready"),
-        Condition::Closed => state(Tone::Warning, if node.row.drain { "draining" } else { "ineligible" }),
-        Condition::Down => state(Tone::Bad, node.row.status.as_str()),
-    }
 }
 
 /// `/ui/topology/allocations?node=…&node=…`: the allocations of some nodes, for the script that enlarges the picture.

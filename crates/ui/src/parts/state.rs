@@ -1,6 +1,8 @@
 //! Statuses: a colour and always a word.
 
-use encamp_model::{ClientStatus, DeploymentStatus, EvalStatus, JobStatus, NodeEligibility, NodeStatus, TaskStatus};
+use encamp_model::{
+    ClientStatus, DeploymentStatus, EvalStatus, HostVolumeState, JobStatus, NodeEligibility, NodeStatus, TaskStatus,
+};
 use maud::{Markup, html};
 
 /// How good a status is.
@@ -68,6 +70,7 @@ tones! {
     }
     NodeStatus { Good: Ready, Pending: Initializing, Bad: Down | Disconnected, }
     NodeEligibility { Good: Eligible, Warning: Ineligible, }
+    HostVolumeState { Good: Ready, Pending: Pending, Bad: Unavailable, }
 }
 
 /// A status by its word in the API.

@@ -12,7 +12,7 @@ use super::routes::{Routes, handler};
 use crate::error::PageError;
 use crate::layout::{Area, Page};
 use crate::parts::listing::{self, Request};
-use crate::parts::state::{Tone, state};
+use crate::parts::state::{Tone, of, state};
 use crate::parts::table::Table;
 use crate::parts::{form, link};
 use crate::visit::Visit;
@@ -82,9 +82,7 @@ fn filters(visit: &Visit, chosen: &str) -> Markup {
 pub(crate) fn condition_of(status: &NodeStatus, eligibility: &NodeEligibility, draining: bool) -> Markup {
     match status {
         NodeStatus::Ready if draining => state(Tone::Pending, "draining"),
-        NodeStatus::Ready if *eligibility == NodeEligibility::Ineligible => state(Tone::Warning, "ineligible"),
-        NodeStatus::Ready => state(Tone::Good, "ready"),
-        NodeStatus::Initializing => state(Tone::Pending, "initializing"),
-        other => state(Tone::Bad, other.as_str()),
+        NodeStatus::Ready if *eligibility == NodeEligibility::Ineligible => of(eligibility),
+        other => of(other),
     }
 }

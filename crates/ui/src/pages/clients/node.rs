@@ -1,12 +1,12 @@
 //! The page of a client.
 
-use encamp_model::{ClientStatus, DesiredStatus, Node, NodeEligibility};
+use encamp_model::{DesiredStatus, Node, NodeEligibility};
 use maud::{Markup, html};
 
 use super::{condition_of, loss};
 use crate::error::PageError;
 use crate::layout::{Area, Page};
-use crate::parts::state::{Tone, notice, state};
+use crate::parts::state::{Tone, notice, of, state};
 use crate::parts::table::{Table, facts, values};
 use crate::parts::usage::{AllocationRow, Amount};
 use crate::parts::{form, link, meter, time};
@@ -159,24 +159,13 @@ fn allocation_table(visit: &Visit, allocations: &[AllocationRow]) -> Markup {
             html! { (row.name) },
             link::job(&row.namespace, &row.job_id),
             html! { (row.namespace) },
-            allocation_state(&row.client_status),
+            of(&row.client_status),
             html! { (amount.cpu) " MHz" },
             html! { (amount.memory) " MiB" },
             time::moment(visit, row.modify_time),
         ]);
     }
     table.markup()
-}
-
-fn allocation_state(status: &ClientStatus) -> Markup {
-    let tone = match status {
-        ClientStatus::Running => Tone::Good,
-        ClientStatus::Pending => Tone::Pending,
-        ClientStatus::Complete => Tone::Neutral,
-        ClientStatus::Unknown => Tone::Warning,
-        _ => Tone::Bad,
-    };
-    state(tone, status.as_str())
 }
 
 /// Drivers, host volumes and plugins that the client found.
