@@ -101,11 +101,11 @@ struct Operator {
 
 impl Operator {
     async fn read(visit: &Visit) -> Result<Operator, PageError> {
-        let raft = optional(visit.read("/v1/operator/raft/configuration", &[]).await)?;
+        let raft = optional(visit, visit.read("/v1/operator/raft/configuration", &[]).await)?;
         let health = match visit.read("/v1/operator/autopilot/health", &[]).await {
             // An unhealthy cluster has the same answer with another status.
             Err(PageError::Api { status: StatusCode::TOO_MANY_REQUESTS, text }) => serde_json::from_str(&text).ok(),
-            other => optional(other)?,
+            other => optional(visit, other)?,
         };
         Ok(Operator { raft, health })
     }
@@ -121,18 +121,18 @@ impl Operator {
     }
 }
 
-/// What is not shown if the token may not read it, or the cluster does not have it.
-fn optional<T: DeserializeOwned>(read: Result<T, PageError>) -> Result<Option<T>, PageError> {
+/// What is not shown if the token may not read it, or the cluster does not have it. A file has nothing of servers.
+fn optional<T: DeserializeOwned>(visit: &Visit, read: Result<T, PageError>) -> Result<Option<T>, PageError> {
     match read {
         Ok(value) => Ok(Some(value)),
-        Err(e) if e.is_denied() || e.status() == StatusCode::NOT_FOUND => Ok(None),
+        Err(e) if e.is_denied() || e.status() == StatusCode::NOT_FOUND || !visit.source().is_live() => Ok(None),
         Err(e) => Err(e),
     }
 }
 
 /// `/ui/servers`
 async fn list(visit: &Visit) -> Result<Page, PageError> {
-    let members: Option<Members> = optional(visit.read("/v1/agent/members", &[]).await)?;
+    let members: Option<Members> = optional(visit, visit.read("/v1/agent/members", &[]).await)?;
     let empty = match members {
         None if visit.source().is_live() => {
             html! { "Your token may not see the servers: it needs a policy with " code { "node { policy = \"read\" }" } "." }
@@ -142,7 +142,7 @@ async fn list(visit: &Visit) -> Result<Page, PageError> {
     let mut members = members.unwrap_or_default();
     members.members.sort_by(|a, b| a.name.cmp(&b.name));
     let operator = Operator::read(visit).await?;
-    let metrics: Option<Metrics> = optional(visit.read("/v1/metrics", &[]).await)?;
+    let metrics: Option<Metrics> = optional(visit, visit.read("/v1/metrics", &[]).await)?;
     let columns =
         ["Name", "State", "Role", "Address", "Datacenter", "Version", "Health", "Last contact#", "Last index#"];
     let mut table = Table::new("Servers", &columns, empty);
@@ -163,7 +163,7 @@ async fn list(visit: &Visit) -> Result<Page, PageError> {
     let body = html! {
         @if let Some(health) = &operator.health { (verdict(health)) }
         (table.markup())
-        @if let Some(metrics) = metrics { h2 { "Queues" } (queues(&metrics)) }
+        @if let Some(metrics) = metrics.filter(|_| visit.source().is_live()) { h2 { "Queues" } (queues(&metrics)) }
     };
     Ok(Page::new(Area::Servers, "Servers", body).follows(["Operator:*"]))
 }

@@ -112,3 +112,11 @@ async fn unhealthy_servers_are_shown_and_parts_without_permission_left_out() {
     assert_eq!(page.status, StatusCode::OK);
     page.has(&["Some servers are unhealthy.", "a.global", "failed", "unhealthy"]);
 }
+
+#[tokio::test]
+async fn a_file_without_servers_and_access_says_so() {
+    let broken =
+        |path: &str| Canned::file().answer("GET", path, StatusCode::INTERNAL_SERVER_ERROR, json!("no servers"));
+    broken("/v1/agent/members").open("/ui/servers").await.has(&["A file has no servers"]);
+    broken("/v1/acl/policies").open("/ui/access").await.has(&["not part of the pages of a file"]);
+}

@@ -59,6 +59,9 @@ async fn list_page(visit: &Visit, title: &str, content: Result<Markup, PageError
         ("Binding rules", "/ui/access-control/binding-rules"),
     ];
     let content = match content {
+        Err(PageError::Api { .. }) if !visit.source().is_live() => {
+            notice(Tone::Neutral, &html! { p { "Access is not part of the pages of a file." } })
+        }
         // The API has no status of its own for it: any list of a cluster without ACLs is a bad request.
         Err(PageError::Api { status: StatusCode::BAD_REQUEST, text }) => notice(
             Tone::Neutral,
