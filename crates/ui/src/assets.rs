@@ -36,6 +36,8 @@ const ASSETS: &[Asset] = &[
     script("logs.js", include_str!("assets/logs.js")),
     script("terminal.js", include_str!("assets/terminal.js")),
     script("xterm.mjs", include_str!("assets/vendor/xterm.mjs")),
+    style("plan.css", include_str!("assets/plan.css")),
+    script("plan.js", include_str!("assets/plan.js")),
 ];
 
 /// A hash over all: scripts import each other by relative addresses.

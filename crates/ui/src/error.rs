@@ -63,6 +63,11 @@ impl PageError {
         }
     }
 
+    /// Whether the cluster does not have the object.
+    pub(crate) fn is_missing(&self) -> bool {
+        self.status() == StatusCode::NOT_FOUND
+    }
+
     /// Whether a token with more rights might help.
     pub(crate) fn is_denied(&self) -> bool {
         matches!(self, PageError::Api { status, .. } if *status == StatusCode::FORBIDDEN || *status == StatusCode::UNAUTHORIZED)

@@ -9,7 +9,8 @@
 //! 1. `security`: headers of all responses. [`appearance`]: what the operator of an agent chooses about them.
 //! 2. [`cluster`]: what answers API requests and runs commands. [`command`]: commands as subprocesses. `session`:
 //!    cookies, tokens of sessions and forms. `assets`: style sheet, scripts.
-//! 3. `visit`: one request of a browser: its token, parameters and form; API calls. `error`: why there is no page.
+//! 3. `visit`: one request of a browser: its token, parameters and form; API calls. `error`: why there is no page. `files`:
+//!    files of commands.
 //! 4. `parts`: tables, states, times, forms. `layout`: the document around a page.
 //! 5. `pages`: the pages, by area, with the actions of their forms. `live`: events and streams for open pages.
 //! 6. `routes`: which path leads to which page.
@@ -25,6 +26,7 @@ mod assets;
 pub mod cluster;
 pub mod command;
 mod error;
+mod files;
 mod layout;
 mod live;
 mod pages;

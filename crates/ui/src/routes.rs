@@ -16,8 +16,8 @@ use crate::appearance::{self, Appearance, Label};
 use crate::cluster::{Cluster, Source};
 use crate::error::PageError;
 use crate::layout::{Area, Page, document, onward};
-use crate::pages::routes::{ActionHandler, PageHandler, StreamHandler};
-use crate::pages::{AREAS, Done, oidc, sign_in};
+use crate::pages::routes::{ActionHandler, Download, PageHandler, QuestionHandler, Reply, StreamHandler};
+use crate::pages::{AREAS, Done, QUESTIONS, oidc, sign_in};
 use crate::parts::state::{Tone, notice};
 use crate::session::{Entrance, Session, Sessions};
 use crate::visit::Visit;
@@ -60,6 +60,9 @@ pub fn router(cluster: Arc<dyn Cluster>, entrance: Entrance) -> std::io::Result<
         for (path, handler) in area.streams {
             router = router.route(path, stream(*handler));
         }
+    }
+    for (path, handler) in QUESTIONS {
+        router = router.route(path, question(*handler));
     }
     let policy = ui.cluster.appearance().and_then(Appearance::policy).cloned();
     let router = router.with_state(ui);
@@ -108,6 +111,22 @@ fn action(handler: ActionHandler) -> MethodRouter<Ui, Infallible> {
         };
         match done {
             Ok(done) => went(&headers, &done),
+            Err(e) => finish(&visit, &session, &headers, e.status(), problem(&e)),
+        }
+    })
+}
+
+fn question(handler: QuestionHandler) -> MethodRouter<Ui, Infallible> {
+    post(async move |State(ui): State<Ui>, names: RawPathParams, request: Request| {
+        let headers = request.headers().clone();
+        let (session, visit) = match submitted(&ui, &names, request).await {
+            Ok(submitted) => submitted,
+            Err(refused) => return plain(&refused),
+        };
+        match handler(&visit).await {
+            Ok(Reply::Page(page)) => finish(&visit, &session, &headers, StatusCode::OK, page),
+            Ok(Reply::Done(done)) => went(&headers, &done),
+            Ok(Reply::File(file)) => download(file),
             Err(e) => finish(&visit, &session, &headers, e.status(), problem(&e)),
         }
     })
@@ -246,6 +265,16 @@ fn went(headers: &HeaderMap, done: &Done) -> Response<Body> {
     response
         .headers_mut()
         .extend(session::message_cookie(headers, &done.message).map(|cookie| (header::SET_COOKIE, cookie)));
+    security::protect(response)
+}
+
+/// A file that the browser stores.
+fn download(file: Download) -> Response<Body> {
+    let mut response = Response::new(Body::from(file.content));
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(file.kind));
+    let disposition = HeaderValue::from_str(&format!("attachment; filename=\"{}\"", file.name));
+    headers.extend(disposition.ok().map(|value| (header::CONTENT_DISPOSITION, value)));
     security::protect(response)
 }
 

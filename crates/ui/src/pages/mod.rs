@@ -11,6 +11,8 @@ mod jobs;
 mod namespaces;
 pub(crate) mod oidc;
 pub(crate) mod overview;
+pub(crate) mod plan;
+pub(crate) mod questions;
 pub(crate) mod routes;
 mod search;
 mod servers;
@@ -20,11 +22,13 @@ mod storage;
 mod topology;
 mod variables;
 
-use routes::Routes;
+use routes::{QuestionHandler, Routes};
 
 /// The routes of all areas.
 pub(crate) const AREAS: &[Routes] = &[
     overview::ROUTES,
+    plan::ROUTES,
+    questions::ROUTES,
     clients::ROUTES,
     servers::ROUTES,
     services::ROUTES,
@@ -41,6 +45,9 @@ pub(crate) const AREAS: &[Routes] = &[
     evaluations::ROUTES,
     sign_in::ROUTES,
 ];
+
+/// Forms that ask something, in all areas.
+pub(crate) const QUESTIONS: &[(&str, QuestionHandler)] = plan::QUESTIONS;
 
 /// What follows an action: the page that the browser goes to.
 #[derive(Debug, Clone, PartialEq, Eq)]

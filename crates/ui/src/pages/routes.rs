@@ -17,6 +17,30 @@ pub(crate) type ActionHandler = for<'a> fn(&'a Visit) -> BoxFuture<'a, Result<Do
 /// Answers by a stream, a WebSocket or a download.
 pub(crate) type StreamHandler = fn(Visit, Request) -> BoxFuture<'static, Result<Response<Body>, PageError>>;
 
+/// Answers the form of a question: `POST`, because a form may be long. Pages of a file have such forms, too.
+pub(crate) type QuestionHandler = for<'a> fn(&'a Visit) -> BoxFuture<'a, Result<Reply, PageError>>;
+
+/// What follows a question.
+#[derive(Debug)]
+pub(crate) enum Reply {
+    /// A page.
+    Page(Page),
+    /// The browser goes to another page.
+    Done(Done),
+    /// A file.
+    File(Download),
+}
+
+/// A file for the person at the browser.
+#[derive(Debug)]
+pub(crate) struct Download {
+    /// The name under which the browser stores it: without quotation marks.
+    pub name: &'static str,
+    /// Its media type.
+    pub kind: &'static str,
+    pub content: Vec<u8>,
+}
+
 /// The routes of an area: paths with their handlers. A path may contain names, `/ui/jobs/{job}`.
 #[derive(Clone, Copy)]
 pub(crate) struct Routes {
@@ -25,7 +49,7 @@ pub(crate) struct Routes {
     pub streams: &'static [(&'static str, StreamHandler)],
 }
 
-/// The handler of a page or an action: `handler!(jobs::list)`.
+/// The handler of a page, an action or a question: `handler!(jobs::list)`.
 macro_rules! handler {
     ($function:path) => {
         |visit| Box::pin($function(visit))

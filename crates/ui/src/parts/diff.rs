@@ -11,10 +11,11 @@ pub(crate) fn job(diff: &JobDiff) -> Markup {
             @for group in &diff.task_groups {
                 @if group.r#type != DiffType::None {
                     (block(&group.r#type, "group", &group.name, &html! {
+                        (effects(&group.updates.iter().flatten().map(|(what, n)| format!("{n} {what}")).collect::<Vec<_>>()))
                         (fields(&group.fields, &group.objects))
                         @for task in &group.tasks {
                             @if task.r#type != DiffType::None {
-                                (block(&task.r#type, "task", &task.name, &fields(&task.fields, &task.objects)))
+                                (block(&task.r#type, "task", &task.name, &html! { (effects(&task.annotations)) (fields(&task.fields, &task.objects)) }))
                             }
                         }
                     }))
@@ -57,6 +58,7 @@ fn field(field: &FieldDiff) -> Markup {
             code { (field.name) ": " }
             @if field.r#type != DiffType::Added { del { code { (field.old) } } " " }
             @if field.r#type != DiffType::Deleted { ins { code { (field.new) } } }
+            @if !field.annotations.is_empty() { span.muted { " (" (field.annotations.join(", ")) ")" } }
         }
     }
 }
@@ -68,4 +70,9 @@ fn mark(kind: &DiffType) -> Markup {
         _ => ("edited", "±", "changed"),
     };
     html! { span class={ "mark " (class) } title=(word) { span aria-hidden="true" { (sign) } span.hidden { (word) } } }
+}
+
+/// What the change of a group or a task leads to, where a plan says it.
+fn effects(effects: &[String]) -> Markup {
+    html! { @if !effects.is_empty() { li { span.muted { "(" (effects.join(", ")) ")" } } } }
 }

@@ -29,6 +29,16 @@ pub(crate) fn text(name: &str, label: &str, value: &str, hint: &str) -> Markup {
     }
 }
 
+/// A field for several values, one per line.
+pub(crate) fn lines(name: &str, label: &str, values: &[String], hint: &str) -> Markup {
+    html! {
+        label.field {
+            span { (label) }
+            textarea name=(name) rows="2" spellcheck="false" placeholder=[(!hint.is_empty()).then_some(hint)] { (values.join("\n")) }
+        }
+    }
+}
+
 /// A number field with its label.
 pub(crate) fn number(name: &str, label: &str, value: &str, min: i64) -> Markup {
     html! { label.field { span { (label) } input type="number" name=(name) value=(value) min=(min); } }

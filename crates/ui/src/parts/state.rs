@@ -83,3 +83,8 @@ pub(crate) fn of(status: &impl Status) -> Markup {
 pub(crate) fn notice(tone: Tone, message: &Markup) -> Markup {
     html! { div class={ "notice " (tone.class()) } role=[(tone == Tone::Bad).then_some("alert")] { (message) } }
 }
+
+/// The answer in one sentence.
+pub(crate) fn verdict(tone: Tone, sentence: &str) -> Markup {
+    html! { div class={ "verdict " (tone.class()) } { h2 { (sentence) } } }
+}

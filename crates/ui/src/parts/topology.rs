@@ -71,7 +71,7 @@ impl Change {
         }
     }
 
-    fn word(self) -> &'static str {
+    pub(crate) fn word(self) -> &'static str {
         match self {
             Change::Placed => "placed",
             Change::Moved => "moved here",

@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use encamp_model::{AllocMetric, PlanRejection};
 use maud::{Markup, html};
 
-use super::link;
 use super::table::Table;
+use super::{link, plural};
 
 /// Why allocations of groups are not placed, by group.
 pub(crate) fn unplaced(groups: &BTreeMap<String, AllocMetric>) -> Markup {
     html! {
         @for (group, metric) in groups {
-            h3 { "Group " (group) ": " (metric.coalesced_failures.saturating_add(1)) " unplaced" }
+            h3 { "Group " (group) ": " (missing(metric)) " unplaced" }
             (reasons(metric, &format!("Why nodes were excluded from group {group}")))
         }
     }
@@ -79,4 +79,23 @@ pub(crate) fn rejections(rejections: &[PlanRejection]) -> Markup {
             ul { @for r in rejections { li { (link::client(&r.node_id, &r.node_name)) ": " (r) } } }
         }
     }
+}
+
+/// The reasons in one line: the most frequent first.
+pub(crate) fn summary(metric: &AllocMetric) -> String {
+    if metric.nodes_evaluated == 0 {
+        return "no ready node in its datacenters and node pool".into();
+    }
+    let nodes = |n: i64| plural(n, "node");
+    let filtered = metric.constraint_filtered.iter().map(|(what, n)| (*n, format!("{} excluded by {what}", nodes(*n))));
+    let exhausted =
+        metric.dimension_exhausted.iter().map(|(what, n)| (*n, format!("{what} exhausted on {}", nodes(*n))));
+    let mut reasons: Vec<(i64, String)> = filtered.chain(exhausted).collect();
+    reasons.sort_by_key(|(n, _)| std::cmp::Reverse(*n));
+    reasons.into_iter().map(|(_, text)| text).collect::<Vec<_>>().join(", ")
+}
+
+/// Allocations that were not placed, as the record of one search tells.
+pub(crate) fn missing(metric: &AllocMetric) -> i64 {
+    metric.coalesced_failures.saturating_add(1)
 }

@@ -11,6 +11,8 @@ mod hostile;
 mod jobs;
 mod oidc;
 mod overview;
+mod plan;
+mod questions;
 mod sample;
 mod sample_cluster;
 mod search;
