@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use encamp_model::json::null_is_default;
-use encamp_model::{AllocMetric, DesiredUpdates, JobDiff, PlanRejection};
+use encamp_model::{AllocMetric, DesiredUpdates, DiffType, JobDiff, PlanRejection};
 use maud::{Markup, html};
 use serde::Deserialize;
 
@@ -119,7 +119,16 @@ pub(crate) fn markup(plan: &Plan, map: &Markup) -> Markup {
         @if plan.failed.as_ref().is_some_and(|failed| !failed.is_empty()) { (unplaced(plan)) }
         (suggestions(plan.suggestions.as_ref()))
         (preempted(plan.preempted()))
-        @if let Some(diff) = &plan.diff { h3 { "Diff" } (diff::job(diff)) }
+        @if let Some(diff) = &plan.diff {
+            h3 { "Diff" }
+            @if diff.r#type == DiffType::Added {
+                details { summary { "The job is new: all its settings" } (diff::job(diff)) }
+            } @else if diff.r#type == DiffType::None {
+                p { "The job is the registered one." }
+            } @else {
+                (diff::job(diff))
+            }
+        }
         (updates(plan))
         @if let Some(explanation) = &plan.explanation { (explanation::placements(explanation)) }
         (map)

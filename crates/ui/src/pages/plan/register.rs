@@ -75,7 +75,7 @@ fn download(kind: &str, title: &str) -> Markup {
 /// The plan that was reviewed, from the form.
 ///
 /// # Errors
-/// There is none, or it was changed on its way.
+/// There is none, or it was not sent as it was.
 pub(crate) fn reviewed(visit: &Visit) -> Result<Vec<u8>, PageError> {
     let content = visit.required("plan", "The plan")?;
     STANDARD

@@ -191,7 +191,7 @@ pub(crate) async fn set_failsafe(visit: &Visit) -> Result<Done, PageError> {
 
 answer! {
     /// The answer of `autoscale plan -json`.
-    struct Plan { pools: Vec<Pool>, problems: Vec<String>, notes: Vec<String> }
+    struct Plan { pools: Vec<Pool>, problems: Vec<String> }
 
     struct Pool {
         pool: String, min: i64, max: i64, arithmetic: Arithmetic, checks: Vec<Check>, candidates: Vec<Node>,
@@ -247,7 +247,7 @@ fn decisions(plan: &Plan) -> Markup {
 }
 
 fn problems(plan: &Plan) -> Markup {
-    html! { (ask::notes(&plan.problems)) (ask::notes(&plan.notes)) }
+    ask::notes(&plan.problems)
 }
 
 fn explained(p: &Pool) -> Markup {
@@ -274,15 +274,16 @@ fn explained(p: &Pool) -> Markup {
             if c.passed { state(Tone::Good, "passed") } else { state(Tone::Bad, "failed") },
             html! { (c.detail) },
         ]))
-        (nodes("Nodes that could leave, best first", &p.candidates))
-        @if !p.protected.is_empty() { (nodes("Nodes that are never removed", &p.protected)) }
+        @if !p.candidates.is_empty() {
+            h3 { "Nodes that could leave, best first" }
+            p { @for n in &p.candidates { (link::client(&n.id, &n.name)) " " } }
+        }
+        @if !p.protected.is_empty() {
+            (table("Nodes that are never removed", &["Node", "Because of"], &p.protected, "", |n| vec![
+                link::client(&n.id, &n.name), html! { (n.reason.as_deref().unwrap_or("-")) },
+            ]))
+        }
     }
-}
-
-fn nodes(caption: &'static str, nodes: &[Node]) -> Markup {
-    table(caption, &["Node", "Why"], nodes, "None.", |n| {
-        vec![link::client(&n.id, &n.name), html! { (n.reason.as_deref().unwrap_or("-")) }]
-    })
 }
 
 /// What happened to a node of the pool.
