@@ -302,7 +302,8 @@ pub(crate) fn quoted(word: &str) -> String {
 }
 
 /// Declares what a page reads of the answers of commands: structs whose fields have the names of the answers, `Name` for
-/// `name`, unless another name is given: `id = "ID": String`.
+/// `name`, unless another name is given: `id = "ID": String`. A field that is missing is an error: the output of a command
+/// that failed is no answer.
 macro_rules! answer {
     ($($(#[$about:meta])* $vis:vis struct $name:ident {
         $($(#[$meta:meta])* $seen:vis $field:ident $(= $key:literal)?: $kind:ty),* $(,)?
