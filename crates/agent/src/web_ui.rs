@@ -6,12 +6,14 @@ use std::net::IpAddr;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use axum::Router;
 use axum::body::{Body, HttpBody as _};
-use axum::extract::ConnectInfo;
-use axum::http::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
-use axum::http::{Extensions, HeaderValue, Request, Response};
+use axum::extract::{ConnectInfo, State};
+use axum::http::header::{CONTENT_LENGTH, Entry, SET_COOKIE, TRANSFER_ENCODING};
+use axum::http::{Extensions, HeaderMap, HeaderValue, Request, Response};
+use axum::middleware::map_response_with_state;
 use encamp_host::ids;
 use encamp_http::AppState;
 use encamp_http::agent::state::WeakAppState;
@@ -44,6 +46,8 @@ struct Own {
     commands: Commands,
     /// The variables of the connection, which a reload of the TLS settings changes.
     connection: RwLock<Vec<(&'static str, OsString)>>,
+    /// Whether the HTTP port has TLS.
+    tls: AtomicBool,
     /// Caches of commands; nobody else may read them.
     folder: PathBuf,
     /// Whether the folder goes with the agent: it has no data directory.
@@ -80,17 +84,20 @@ impl WebUi {
             appearance: appearance(&config.ui)?,
             commands: Commands::new(std::env::current_exe()?),
             connection: RwLock::new(connection(config)),
+            tls: AtomicBool::new(config.tls.http),
             folder,
             scratch,
         };
         let own = Arc::new(own);
         let pages = encamp_ui::router(own.clone(), Entrance::Open)?;
+        let pages = pages.layer(map_response_with_state(own.clone(), with_secure_cookies));
         Ok(Some((WebUi(own), pages)))
     }
 
     /// Commands use other TLS settings from now on.
     pub fn tls_changed(&self, config: &Config) {
         *self.0.connection.write() = connection(config);
+        self.0.tls.store(config.tls.http, Ordering::Relaxed);
     }
 
     /// Removes what goes with the agent.
@@ -152,6 +159,25 @@ fn connection(config: &Config) -> Vec<(&'static str, OsString)> {
         out.extend(tls.server_name.map(|name| ("NOMAD_TLS_SERVER_NAME", name.into())));
     }
     out
+}
+
+/// With TLS, browsers send the cookies of the pages over TLS alone.
+async fn with_secure_cookies(State(own): State<Arc<Own>>, mut response: Response<Body>) -> Response<Body> {
+    if own.tls.load(Ordering::Relaxed) {
+        secure_cookies(response.headers_mut());
+    }
+    response
+}
+
+fn secure_cookies(headers: &mut HeaderMap) {
+    let Entry::Occupied(mut cookies) = headers.entry(SET_COOKIE) else { return };
+    for cookie in cookies.iter_mut() {
+        let secure = [cookie.as_bytes(), b"; Secure".as_slice()].concat();
+        if let Ok(mut secure) = HeaderValue::from_bytes(&secure) {
+            secure.set_sensitive(cookie.is_sensitive());
+            *cookie = secure;
+        }
+    }
 }
 
 /// What an API request has of the browser's: its address, for limits and the audit log, and its connection.
@@ -235,6 +261,19 @@ mod tests {
         let variables = connection(&config);
         assert!(variables.contains(&("NOMAD_CACERT", "ca.pem".into())), "{variables:?}");
         assert!(variables.contains(&("NOMAD_TLS_SERVER_NAME", "server.global.nomad".into())), "{variables:?}");
+    }
+
+    #[test]
+    fn cookies_become_secure() {
+        let mut headers = HeaderMap::new();
+        secure_cookies(&mut headers);
+        assert!(headers.is_empty());
+        for cookie in ["a=1; Path=/ui/", "b=2"] {
+            headers.append(SET_COOKIE, HeaderValue::from_static(cookie));
+        }
+        secure_cookies(&mut headers);
+        let cookies: Vec<&HeaderValue> = headers.get_all(SET_COOKIE).iter().collect();
+        assert_eq!(cookies, ["a=1; Path=/ui/; Secure", "b=2; Secure"]);
     }
 
     #[test]

@@ -95,6 +95,9 @@ fn examples_that_need(wanted: Needs) -> impl Iterator<Item = (&'static str, &'st
 fn end(command: &str, line: &str) -> Until {
     match command.split(' ').next() {
         _ if command == "agent" => Until::Prints("agent started!"),
+        _ if command == "ui" && (line.contains(" -snapshot ") || line.contains(" -serve ")) => {
+            Until::Prints("Press Ctrl-C to stop.")
+        }
         _ if command == "monitor" || command == "autoscale agent" => Until::Runs,
         Some("alloc") if line.contains(" -f ") => Until::Runs,
         Some("sim") if !line.contains("-nodes 20 ") && command != "sim cluster" => Until::Runs,

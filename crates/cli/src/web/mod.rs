@@ -72,7 +72,7 @@ impl Run for Web {
     const META: Meta = Meta::new("ui").examples(&[
         ("Open the web UI in a browser", "encamp ui"),
         ("Print the URL of a job", "encamp ui -show-url web"),
-        ("Look at a snapshot file in a browser", "encamp ui -snapshot cluster.json.zst"),
+        ("Look at a snapshot file in a browser", "encamp ui -snapshot fixtures/demo/cluster.json"),
         ("Serve pages in front of a running cluster", "encamp ui -serve -address https://nomad.example.com:4646"),
     ]);
 
