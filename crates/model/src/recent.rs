@@ -2,9 +2,12 @@
 //! allocations of a group differ in ports, cores and devices at most.
 
 use std::cell::RefCell;
+use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
+use rustc_hash::FxHasher;
+use serde::de::{Error, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use crate::alloc::{AllocatedResources, AllocatedTaskResources};
@@ -46,6 +49,7 @@ thread_local! {
     static TASKS: RefCell<Recent<Tasks>> = const { RefCell::new(Recent(Vec::new())) };
     static LIFECYCLES: RefCell<Recent<Lifecycles>> = const { RefCell::new(Recent(Vec::new())) };
     static RESOURCES: RefCell<Recent<AllocatedResources>> = const { RefCell::new(Recent(Vec::new())) };
+    static ENCODED: RefCell<Encoded> = const { RefCell::new(Encoded(Vec::new())) };
 }
 
 fn hash_of(value: impl Hash) -> u64 {
@@ -71,14 +75,93 @@ pub(crate) fn lifecycles<'de, D: Deserializer<'de>>(d: D) -> Result<Shared<Lifec
 
 /// Reads the resources of an allocation; those without ports are equal to those of other allocations of the group.
 pub(crate) fn resources<'de, D: Deserializer<'de>>(d: D) -> Result<Option<Arc<AllocatedResources>>, D::Error> {
-    let Some(resources) = Option::<AllocatedResources>::deserialize(d)? else { return Ok(None) };
-    if !resources.shared.networks.is_empty() || !resources.shared.ports.is_empty() {
-        return Ok(Some(Arc::new(resources)));
+    Ok(Option::<SharedResources>::deserialize(d)?.map(|resources| resources.0))
+}
+
+/// Resources that may be those of other allocations.
+struct SharedResources(Arc<AllocatedResources>);
+
+impl From<AllocatedResources> for SharedResources {
+    fn from(resources: AllocatedResources) -> SharedResources {
+        if has_ports(&resources) {
+            return SharedResources(Arc::new(resources));
+        }
+        // The two parts come from above: equal ones are mostly the same.
+        let parts = (resources.tasks.address(), resources.task_lifecycles.address());
+        let hash = hash_of((parts, resources.shared.disk_mb));
+        SharedResources(RESOURCES.with_borrow_mut(|recent| recent.share(hash, resources)))
     }
-    // The two parts come from above: equal ones are mostly the same.
-    let parts = (resources.tasks.address(), resources.task_lifecycles.address());
-    let hash = hash_of((parts, resources.shared.disk_mb));
-    Ok(Some(RESOURCES.with_borrow_mut(|recent| recent.share(hash, resources))))
+}
+
+fn has_ports(resources: &AllocatedResources) -> bool {
+    !resources.shared.networks.is_empty() || !resources.shared.ports.is_empty()
+}
+
+/// As `encamp_msgpack::ENCODED_FIRST`: its reader shows the encoding of a value before the value.
+const ENCODED_FIRST: &str = "$encoded";
+/// Longer encodings are not remembered, in bytes.
+const LONGEST_ENCODING: usize = 2048;
+
+/// Resources and their encoding.
+type WithEncoding = (Box<[u8]>, Arc<AllocatedResources>);
+
+/// Resources by their encoding: most are read thousands of times in succession.
+struct Encoded(Vec<Option<WithEncoding>>);
+
+impl Encoded {
+    fn place(encoded: &[u8]) -> usize {
+        let mut hasher = FxHasher::default();
+        hasher.write(encoded);
+        usize::try_from(hasher.finish() % REMEMBERED).unwrap_or_default()
+    }
+
+    fn get(&self, encoded: &[u8]) -> Option<Arc<AllocatedResources>> {
+        let (known, resources) = self.0.get(Encoded::place(encoded))?.as_ref()?;
+        (**known == *encoded).then(|| resources.clone())
+    }
+
+    fn remember(&mut self, encoded: &[u8], resources: &Arc<AllocatedResources>) {
+        if self.0.is_empty() {
+            self.0.resize_with(REMEMBERED as usize, || None);
+        }
+        if let Some(place) = self.0.get_mut(Encoded::place(encoded)) {
+            *place = Some((encoded.into(), resources.clone()));
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for SharedResources {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<SharedResources, D::Error> {
+        d.deserialize_newtype_struct(ENCODED_FIRST, ResourcesVisitor)
+    }
+}
+
+struct ResourcesVisitor;
+
+impl<'de> Visitor<'de> for ResourcesVisitor {
+    type Value = SharedResources;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the resources of an allocation")
+    }
+
+    fn visit_newtype_struct<D: Deserializer<'de>>(self, d: D) -> Result<SharedResources, D::Error> {
+        AllocatedResources::deserialize(d).map(SharedResources::from)
+    }
+
+    /// The encoding, then the resources.
+    fn visit_seq<A: SeqAccess<'de>>(self, mut parts: A) -> Result<SharedResources, A::Error> {
+        let encoded: &'de [u8] = parts.next_element()?.unwrap_or_default();
+        if let Some(known) = ENCODED.with_borrow(|recent| recent.get(encoded)) {
+            return Ok(SharedResources(known));
+        }
+        let read: Option<AllocatedResources> = parts.next_element()?;
+        let resources = SharedResources::from(read.ok_or_else(|| A::Error::invalid_length(1, &self))?);
+        if encoded.len() <= LONGEST_ENCODING && !has_ports(&resources.0) {
+            ENCODED.with_borrow_mut(|recent| recent.remember(encoded, &resources.0));
+        }
+        Ok(resources)
+    }
 }
 
 #[cfg(test)]
