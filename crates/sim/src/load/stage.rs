@@ -88,6 +88,14 @@ impl<'a> Stage<'a> {
         self.servers[self.leader].client()
     }
 
+    /// Another client of it, with connections of its own.
+    ///
+    /// # Errors
+    /// It cannot be made.
+    pub(crate) fn new_client(&self) -> Result<Client, LoadError> {
+        self.servers[self.leader].new_client()
+    }
+
     /// Says how far the scenario is.
     pub fn tell(&self, line: String) {
         (self.tell)(line);
