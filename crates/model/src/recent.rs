@@ -60,17 +60,23 @@ fn hash_of(value: impl Hash) -> u64 {
 
 /// Reads the resources of tasks; `null` is none.
 pub(crate) fn tasks<'de, D: Deserializer<'de>>(d: D) -> Result<Shared<Tasks>, D::Error> {
-    let tasks: Tasks = or_default(d)?;
+    or_default(d).map(shared_tasks)
+}
+
+fn shared_tasks(tasks: Tasks) -> Shared<Tasks> {
     let amounts = tasks.iter().map(|(name, t)| (name, t.cpu.cpu_shares, t.memory.memory_mb, t.memory.memory_max_mb));
     let hash = hash_of(amounts.collect::<Vec<_>>());
-    Ok(TASKS.with_borrow_mut(|recent| recent.share(hash, tasks)).into())
+    TASKS.with_borrow_mut(|recent| recent.share(hash, tasks)).into()
 }
 
 /// Reads the lifecycles of tasks; `null` is none.
 pub(crate) fn lifecycles<'de, D: Deserializer<'de>>(d: D) -> Result<Shared<Lifecycles>, D::Error> {
-    let lifecycles: Lifecycles = or_default(d)?;
+    or_default(d).map(shared_lifecycles)
+}
+
+fn shared_lifecycles(lifecycles: Lifecycles) -> Shared<Lifecycles> {
     let hash = hash_of(lifecycles.keys().collect::<Vec<_>>());
-    Ok(LIFECYCLES.with_borrow_mut(|recent| recent.share(hash, lifecycles)).into())
+    LIFECYCLES.with_borrow_mut(|recent| recent.share(hash, lifecycles)).into()
 }
 
 /// Reads the resources of an allocation; those without ports are equal to those of other allocations of the group.
@@ -164,6 +170,19 @@ impl<'de> Visitor<'de> for ResourcesVisitor {
     }
 }
 
+impl AllocatedResources {
+    /// The same resources, with the parts of those that this thread saw recently where these are equal: so that sibling
+    /// allocations that were not read from anywhere share them, too.
+    pub fn shared_with_recent(self) -> Arc<AllocatedResources> {
+        let shared = SharedResources::from(AllocatedResources {
+            tasks: shared_tasks(self.tasks.into_inner()),
+            task_lifecycles: shared_lifecycles(self.task_lifecycles.into_inner()),
+            shared: self.shared,
+        });
+        shared.0
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -193,6 +212,27 @@ mod tests {
         let other = with(501, r#"{"DiskMB":5}"#);
         assert_ne!(other.tasks.address(), plain.tasks.address());
         assert_eq!(other.tasks.get("a").map(|t| t.cpu.cpu_shares), Some(501));
+    }
+
+    #[test]
+    fn resources_that_were_made_share_those_that_were_read() {
+        let (plain, port) = (with(700, r#"{"DiskMB":5}"#), with(700, r#"{"Ports":[{"Label":"http","Value":9}]}"#));
+        for read in [&plain, &port] {
+            let text = serde_json::to_string(&**read).unwrap();
+            let mut made = (**read).clone();
+            // Changed and changed back: parts of its own.
+            for (_, task) in made.tasks.iter_mut() {
+                task.cpu.cpu_shares += 1;
+                task.cpu.cpu_shares -= 1;
+            }
+            made.task_lifecycles.insert("a".into(), None);
+            assert_ne!(made.tasks.address(), read.tasks.address());
+            let shared = made.shared_with_recent();
+            assert_eq!(serde_json::to_string(&*shared).unwrap(), text);
+            assert_eq!(shared.tasks.address(), read.tasks.address());
+            assert_eq!(shared.task_lifecycles.address(), read.task_lifecycles.address());
+            assert_eq!(Arc::ptr_eq(&shared, read), read.shared.ports.is_empty());
+        }
     }
 
     #[test]

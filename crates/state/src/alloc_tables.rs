@@ -99,6 +99,12 @@ impl AllocsById {
     }
 }
 
+impl From<OrdMap<Id, Arc<AllocEntry>>> for AllocsById {
+    fn from(entries: OrdMap<Id, Arc<AllocEntry>>) -> AllocsById {
+        AllocsById(Table::Tree(entries))
+    }
+}
+
 impl FromIterator<(Id, Arc<AllocEntry>)> for AllocsById {
     fn from_iter<I: IntoIterator<Item = (Id, Arc<AllocEntry>)>>(entries: I) -> AllocsById {
         AllocsById(Table::Tree(entries.into_iter().collect()))

@@ -11,6 +11,7 @@ use super::id::Id;
 use super::lazy::table::Table;
 use super::node::NodeEntry;
 use super::slots::Slots;
+use super::sorted::full_map;
 use super::summary::NodeSummary;
 use super::tables::State;
 use super::usage::AllocEntry;
@@ -87,11 +88,11 @@ impl State {
         nodes
     }
 
-    /// Finds the node of each allocation; the allocations by ID.
+    /// Finds the slot of each allocation; the allocations by ID.
     fn place(&self, rows: Vec<Arc<Allocation>>) -> Vec<Placed> {
         let place = |alloc: Arc<Allocation>| {
             let slot = self.slots.get(alloc.node_id.as_str()).copied().unwrap_or(NO_SLOT);
-            Placed { id: Id::new(&alloc.id), slot, entry: Arc::new(AllocEntry::new(alloc)) }
+            Placed { id: Id::new(&alloc.id), slot, alloc }
         };
         let mut placed = in_threads(rows, |part| {
             let mut placed: Vec<Placed> = part.into_iter().map(place).collect();
@@ -116,13 +117,15 @@ impl State {
         let numbered: Vec<(usize, Arc<Node>)> = nodes.into_iter().enumerate().collect();
         let entry = |(slot, node): (usize, Arc<Node>)| {
             let mut entry = NodeEntry::new(node, u32::try_from(slot).unwrap_or(u32::MAX));
-            let of_node = allocs_of.get(slot).into_iter().flatten();
-            entry.put_allocs(of_node.map(|p| (p.id.clone(), p.entry.clone())));
+            // The entries of a node are made next to each other: they share the texts of its addresses.
+            let of_node = allocs_of.get(slot).into_iter().flatten().map(|p| (p.id.clone(), p.entry()));
+            let of_node: Vec<_> = of_node.collect();
+            entry.set_allocs(full_map(of_node.iter().cloned()));
             (NodeSummary::of(&entry), Some(Arc::new(entry)))
         };
         let (entries, by_job, slots) = thread::scope(|scope| {
             let by_job = scope.spawn(|| by_job(placed));
-            let slots = scope.spawn(|| placed.iter().map(|p| (p.id.clone(), p.slot)).collect::<imbl::OrdMap<_, _>>());
+            let slots = scope.spawn(|| full_map(placed.iter().map(|p| (p.id.clone(), p.slot))));
             let entries = in_threads(numbered, |part| part.into_iter().map(&entry).collect());
             (entries, joined(by_job), joined(slots))
         });
@@ -132,8 +135,8 @@ impl State {
         self.allocs = Allocs {
             slots: Table::Tree(slots),
             by_job: Table::Tree(by_job),
-            orphaned: orphaned().map(|p| (p.id.clone(), p.entry.clone())).collect(),
-            orphaned_by_node: orphaned().map(|p| (Id::new(&p.entry.alloc.node_id), p.id.clone())).collect(),
+            orphaned: orphaned().map(|p| (p.id.clone(), p.entry())).collect(),
+            orphaned_by_node: orphaned().map(|p| (Id::new(&p.alloc.node_id), p.id.clone())).collect(),
         };
     }
 }
@@ -142,7 +145,13 @@ impl State {
 struct Placed {
     id: Id,
     slot: u32,
-    entry: Arc<AllocEntry>,
+    alloc: Arc<Allocation>,
+}
+
+impl Placed {
+    fn entry(&self) -> Arc<AllocEntry> {
+        Arc::new(AllocEntry::new(self.alloc.clone()))
+    }
 }
 
 /// The allocations of each slot, by ID as they are.
@@ -160,10 +169,10 @@ fn by_slot(placed: &[Placed], count: usize) -> Vec<Vec<&Placed>> {
 fn by_job(placed: &[Placed]) -> imbl::OrdMap<(Id, Id), imbl::OrdMap<Id, u32>> {
     let mut of_job: HashMap<(&str, &str), Vec<&Placed>, IdHash> = HashMap::default();
     for p in placed {
-        of_job.entry((&p.entry.alloc.job_id, &p.entry.alloc.namespace)).or_default().push(p);
+        of_job.entry((&p.alloc.job_id, &p.alloc.namespace)).or_default().push(p);
     }
     let jobs = of_job.into_iter().map(|((job, namespace), of_job)| {
-        let slots: imbl::OrdMap<Id, u32> = of_job.into_iter().map(|p| (p.id.clone(), p.slot)).collect();
+        let slots = full_map(of_job.iter().map(|p| (p.id.clone(), p.slot)));
         ((Id::new(job), Id::new(namespace)), slots)
     });
     jobs.collect()

@@ -3,6 +3,8 @@
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
+use imbl::OrdMap;
+
 use super::alloc_tables::AllocsById;
 use super::id::Id;
 use super::lazy::rows::Rows;
@@ -124,6 +126,12 @@ impl NodeEntry {
         for (id, entry) in allocs {
             self.allocs.insert(id, entry);
         }
+        self.sum_up();
+    }
+
+    /// Sets the allocations of a node that has none.
+    pub(super) fn set_allocs(&mut self, allocs: OrdMap<Id, Arc<AllocEntry>>) {
+        self.allocs = allocs.into();
         self.sum_up();
     }
 

@@ -138,6 +138,8 @@ impl AllocUsage {
     /// (`docs/spec/scheduling.md §7.2`).
     fn add_networks(&mut self, r: &AllocatedResources) {
         if !r.shared.ports.is_empty() {
+            // Growing would make room for four.
+            self.ports.reserve_exact(r.shared.ports.len());
             self.ports.extend(r.shared.ports.iter().map(|p| UsedPort {
                 ip: p.host_ip.into(),
                 value: p.value,
@@ -152,6 +154,7 @@ impl AllocUsage {
 
     fn add_network(&mut self, n: &NetworkResource) {
         let ip = Text::from(&n.ip);
+        self.ports.reserve_exact(n.reserved_ports.len() + n.dynamic_ports.len());
         self.ports.extend(n.reserved_ports.iter().chain(&n.dynamic_ports).map(|p| UsedPort {
             ip: ip.clone(),
             value: p.value,

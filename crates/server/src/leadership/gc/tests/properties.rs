@@ -97,7 +97,13 @@ fn random_state(r: &mut Random) -> StateStore {
             let status =
                 one_of(r, &[EvalStatus::Complete, EvalStatus::Complete, EvalStatus::Failed, EvalStatus::Pending]);
             let kind = one_of(r, &[JobType::Service, JobType::Batch]);
-            let e = Evaluation { id, job_id: format!("job-{i}"), status, modify_time: past(r), ..eval(kind, 0) };
+            let e = Evaluation {
+                id: id.into(),
+                job_id: format!("job-{i}").into(),
+                status,
+                modify_time: past(r),
+                ..eval(kind, 0)
+            };
             s.put_eval(Arc::new(e));
         }
     }
