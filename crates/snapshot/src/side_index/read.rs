@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock};
 
 use super::container::{Block, Core, Header, JobOf, NODES_AT_ONCE, position, read_id};
 use super::read_rows::Reader;
+use super::write::JobPositions;
 use super::{Content, RowError};
 use crate::file::{self, ClusterSnapshot};
 use encamp_model::{Allocation, Deployment, Job, Node};
@@ -86,8 +87,8 @@ struct IndexRows {
     file: File,
     path: PathBuf,
     content: Content,
-    /// The state of the snapshot file, once something in the index was damaged.
-    whole: OnceLock<State>,
+    /// The state of the snapshot file and its jobs, once something in the index was damaged.
+    whole: OnceLock<(State, JobPositions)>,
     names: Vec<String>,
     /// The bytes of the blocks of facts.
     facts: Vec<Cell<Vec<u8>>>,
@@ -104,15 +105,33 @@ struct IndexRows {
 
 impl IndexRows {
     /// A row; if it is damaged, that of the snapshot file.
-    fn sound<T>(&self, row: Result<T, RowError>, other: impl FnOnce(&State) -> Option<T>) -> T {
+    fn sound<T>(&self, row: Result<T, RowError>, other: impl FnOnce(&State, &JobPositions) -> Option<T>) -> T {
         row.unwrap_or_else(|problem| {
-            let state = self.whole.get_or_init(|| {
+            let (state, jobs) = self.whole.get_or_init(|| {
                 // The next command does without the index.
                 let _ = std::fs::remove_file(&self.path);
-                self.content.load().unwrap_or_else(|| (self.content.lost)(&self.path, &problem))
+                let state = self.content.load().unwrap_or_else(|| (self.content.lost)(&self.path, &problem));
+                let jobs = JobPositions::new(&state);
+                (state, jobs)
             });
-            other(state).unwrap_or_else(|| (self.content.lost)(&self.path, &problem))
+            other(state, jobs).unwrap_or_else(|| (self.content.lost)(&self.path, &problem))
         })
+    }
+
+    /// An allocation of the snapshot file. It shares its job with those of the index, as far as that is sound.
+    fn alloc_of_file(
+        &self,
+        state: &State,
+        jobs: &JobPositions,
+        slot: Option<u32>,
+        position: usize,
+    ) -> Option<Arc<AllocEntry>> {
+        let entry = state.allocs_in_slot(slot)?.iter().nth(position)?;
+        let JobOf::Stored(i, version) = jobs.of(&entry.alloc) else { return Some(entry.clone()) };
+        let job = self.job_at(i).ok().and_then(|job| job.versions.get(&version));
+        let Some(job) = job.cloned() else { return Some(entry.clone()) };
+        let alloc = Allocation { job: Some(job), ..(*entry.alloc).clone() };
+        Some(Arc::new(AllocEntry { alloc: Arc::new(alloc), ..(**entry).clone() }))
     }
 
     /// What a block holds.
@@ -200,31 +219,31 @@ impl IndexRows {
 
 impl AllocRows for IndexRows {
     fn alloc(&self, slot: Option<u32>, position: usize) -> Arc<AllocEntry> {
-        self.sound(self.stored_alloc(slot, position), |state| state.allocs_in_slot(slot)?.iter().nth(position).cloned())
+        self.sound(self.stored_alloc(slot, position), |state, jobs| self.alloc_of_file(state, jobs, slot, position))
     }
 }
 
 impl Rows for IndexRows {
     fn node(&self, slot: u32) -> StoredNode {
-        self.sound(self.facts(slot), |state| state.node_at(slot).map(|entry| StoredNode::of(entry)))
+        self.sound(self.facts(slot), |state, _| state.node_at(slot).map(|entry| StoredNode::of(entry)))
     }
 
     fn record(&self, slot: u32) -> Arc<Node> {
         let record = self.decode(self.records.get(slot as usize), |reader| Ok(Arc::new(reader.read()?)));
-        self.sound(record, |state| state.node_at(slot).map(|entry| Arc::clone(&entry.node)))
+        self.sound(record, |state, _| state.node_at(slot).map(|entry| Arc::clone(&entry.node)))
     }
 
     fn job(&self, position: usize) -> Arc<JobEntry> {
-        self.sound(self.job_at(position).cloned(), |state| state.jobs().nth(position).cloned())
+        self.sound(self.job_at(position).cloned(), |state, _| state.jobs().nth(position).cloned())
     }
 
     fn deployment(&self, position: usize) -> Arc<Deployment> {
         let deployment = self.decode(self.deployments.get(position), |reader| Ok(Arc::new(reader.read()?)));
-        self.sound(deployment, |state| state.deployments().nth(position).cloned())
+        self.sound(deployment, |state, _| state.deployments().nth(position).cloned())
     }
 
     fn alloc_keys(&self) -> AllocKeys {
-        self.sound(self.decode(Some(&self.keys), read_keys), |state| Some(state.alloc_keys()))
+        self.sound(self.decode(Some(&self.keys), read_keys), |state, _| Some(state.alloc_keys()))
     }
 }
 

@@ -49,6 +49,7 @@ pub(super) struct Out<'f> {
 }
 
 /// Where the jobs of allocations are.
+#[derive(Debug)]
 pub(super) struct JobPositions {
     /// The stored versions of jobs, by address.
     stored: HashMap<usize, JobOf, FxBuildHasher>,
@@ -56,7 +57,7 @@ pub(super) struct JobPositions {
 }
 
 /// Jobs of allocations that are no stored versions, each once.
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct OwnJobs {
     jobs: Vec<Arc<Job>>,
     /// By address: it stays theirs, because the jobs are kept.
@@ -64,7 +65,7 @@ struct OwnJobs {
 }
 
 impl JobPositions {
-    fn new(state: &State) -> JobPositions {
+    pub(super) fn new(state: &State) -> JobPositions {
         let versions = state.jobs().enumerate().flat_map(|(position, entry)| {
             let at =
                 move |(version, job): (&u64, &Arc<Job>)| (Arc::as_ptr(job).addr(), JobOf::Stored(position, *version));
