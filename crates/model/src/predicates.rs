@@ -3,15 +3,29 @@
 
 use super::*;
 
+impl DesiredStatus {
+    /// Allocations are not to run: [`Allocation::server_terminal`].
+    pub fn ends_allocations(&self) -> bool {
+        matches!(self, DesiredStatus::Stop | DesiredStatus::Evict)
+    }
+}
+
+impl ClientStatus {
+    /// Allocations run no more: [`Allocation::client_terminal`].
+    pub fn ends_allocations(&self) -> bool {
+        matches!(self, ClientStatus::Complete | ClientStatus::Failed | ClientStatus::Lost)
+    }
+}
+
 impl Allocation {
     /// `DesiredStatus` is `stop` or `evict`.
     pub fn server_terminal(&self) -> bool {
-        matches!(self.desired_status, DesiredStatus::Stop | DesiredStatus::Evict)
+        self.desired_status.ends_allocations()
     }
 
     /// `ClientStatus` is `complete`, `failed` or `lost`.
     pub fn client_terminal(&self) -> bool {
-        matches!(self.client_status, ClientStatus::Complete | ClientStatus::Failed | ClientStatus::Lost)
+        self.client_status.ends_allocations()
     }
 
     /// Server- or client-terminal.

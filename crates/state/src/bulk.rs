@@ -53,7 +53,17 @@ pub struct Rows {
 
 impl State {
     /// The state with these rows, the same as if they were added one by one to an empty one, in a fraction of the time.
-    pub fn load(rows: Rows) -> State {
+    pub fn load(mut rows: Rows) -> State {
+        let allocs = std::mem::take(&mut rows.allocs);
+        let (mut state, nodes) = State::without_nodes(rows);
+        state.touch(allocs.iter().map(|a| a.modify_index).max().unwrap_or_default());
+        let placed = state.place(allocs);
+        state.fill(nodes, &placed);
+        state
+    }
+
+    /// The state with the rows of all tables but those of nodes and allocations; and the nodes by slot.
+    pub(super) fn without_nodes(rows: Rows) -> (State, Vec<Arc<Node>>) {
         let mut state = State { server_settings: rows.server_settings, ..State::new() };
         rows.scheduler_config.into_iter().for_each(|c| state.set_scheduler_config(c));
         rows.node_pools.into_iter().for_each(|p| state.upsert_node_pool(p));
@@ -63,14 +73,10 @@ impl State {
         rows.csi_volumes.into_iter().for_each(|v| state.upsert_csi_volume(v));
         rows.host_volumes.into_iter().for_each(|v| state.upsert_host_volume(v));
         rows.host_volume_claims.into_iter().for_each(|c| state.upsert_host_volume_claim(c));
-        let of_nodes = rows.nodes.iter().map(|n| n.modify_index);
-        let of_allocs = rows.allocs.iter().map(|a| a.modify_index);
-        let newest = of_nodes.chain(of_allocs).max().unwrap_or_default();
+        let newest = rows.nodes.iter().map(|n| n.modify_index).max().unwrap_or_default();
         state.touch(newest.max(rows.index));
         let nodes = state.number(rows.nodes);
-        let placed = state.place(rows.allocs);
-        state.fill(nodes, &placed);
-        state
+        (state, nodes)
     }
 
     /// Gives each node its slot; the nodes by slot.
@@ -137,6 +143,7 @@ impl State {
             by_job: Table::Tree(by_job),
             orphaned: orphaned().map(|p| (p.id.clone(), p.entry())).collect(),
             orphaned_by_node: orphaned().map(|p| (Id::new(&p.alloc.node_id), p.id.clone())).collect(),
+            rows: None,
         };
     }
 }
@@ -179,7 +186,7 @@ fn by_job(placed: &[Placed]) -> imbl::OrdMap<(Id, Id), imbl::OrdMap<Id, u32>> {
 }
 
 /// Applies a function to parts of a list, in as many threads as it is worth; the results of all parts in order.
-fn in_threads<T: Send, R: Send>(mut items: Vec<T>, apply: impl Fn(Vec<T>) -> Vec<R> + Sync) -> Vec<R> {
+pub(super) fn in_threads<T: Send, R: Send>(mut items: Vec<T>, apply: impl Fn(Vec<T>) -> Vec<R> + Sync) -> Vec<R> {
     let cores = thread::available_parallelism().map_or(1, usize::from);
     let threads = (items.len() / WORTH_A_THREAD).min(cores).min(MOST_THREADS);
     if threads < 2 {

@@ -58,6 +58,11 @@ impl NodeRecord {
             Record::Lazy(record) => &record.id,
         }
     }
+
+    /// Decodes the record, if nobody has read it yet.
+    pub(super) fn decode(&self) {
+        let _: &Arc<Node> = self;
+    }
 }
 
 impl From<Arc<Node>> for NodeRecord {

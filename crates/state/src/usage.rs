@@ -180,11 +180,16 @@ pub enum AllocPhase {
 impl AllocPhase {
     /// The phase of an allocation.
     pub fn of(alloc: &Allocation) -> AllocPhase {
-        if alloc.client_terminal() {
+        AllocPhase::of_statuses(&alloc.desired_status, &alloc.client_status)
+    }
+
+    /// The phase of an allocation with these statuses.
+    pub fn of_statuses(desired: &DesiredStatus, client: &ClientStatus) -> AllocPhase {
+        if client.ends_allocations() {
             AllocPhase::Ended
-        } else if alloc.server_terminal() {
+        } else if desired.ends_allocations() {
             AllocPhase::Stopping
-        } else if alloc.client_status == ClientStatus::Running && alloc.desired_status == DesiredStatus::Run {
+        } else if *client == ClientStatus::Running && *desired == DesiredStatus::Run {
             AllocPhase::Running
         } else {
             AllocPhase::Live
@@ -347,7 +352,14 @@ impl NodeUsage {
         amounts.into_iter().chain(bandwidths).all(|n| n.unsigned_abs() < LARGE)
     }
 
-    fn settle_cores(&mut self) {
+    /// Adds a live allocation; [`NodeUsage::settle_cores`] has to follow.
+    pub(super) fn count_in(&mut self, info: &NodeInfo, a: &AllocUsage) {
+        self.count += 1;
+        self.add(info, a);
+    }
+
+    /// Orders the cores that were added.
+    pub(super) fn settle_cores(&mut self) {
         self.cores.sort_unstable();
         self.core_overlap = self.cores.windows(2).any(|w| w[0] == w[1]);
     }

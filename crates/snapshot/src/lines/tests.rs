@@ -39,7 +39,7 @@ fn shown(file: &SnapshotFile) -> String {
 /// Whether a text is parsed in blocks; what that gives is what the parser of whole texts gives.
 fn compare(text: &[u8], length: usize, threads: usize) -> bool {
     let whole = serde_json::from_slice::<SnapshotFile>(text).ok();
-    let parts = parse_blocks(&Stream::new(text, MOST, length), threads);
+    let parts = parse_blocks(&Stream::new(text, MOST, length), threads).map(Lines::into_file);
     if let Some(parts) = &parts {
         let shown_text = String::from_utf8_lossy(text);
         assert_eq!(Some(shown(parts)), whole.as_ref().map(shown), "blocks of {length}: {shown_text}");

@@ -99,35 +99,6 @@ impl StateStore {
         store
     }
 
-    /// A store with the tables that schedulers read, such as those of a snapshot file. All other tables are empty.
-    pub fn of_state(state: State) -> StateStore {
-        let mut store = StateStore::default();
-        let mut allocs = Vec::with_capacity(state.alloc_count());
-        for entry in state.allocs() {
-            let (a, id) = (&entry.alloc, Id::new(&entry.alloc.id));
-            store.allocs_by_create.insert((a.create_index, id.clone()));
-            if !a.eval_id.is_empty() {
-                store.allocs_by_eval.insert((Id::new(&a.eval_id), id.clone()));
-            }
-            if !a.deployment_id.is_empty() {
-                store.allocs_by_deployment.insert((Id::new(&a.deployment_id), id));
-            }
-            allocs.push(a.clone());
-        }
-        store.note_deployment_writes(&allocs);
-        for d in state.deployments() {
-            store.deployments_by_create.insert((d.create_index, d.id.clone()));
-        }
-        for entry in state.jobs() {
-            let job = &entry.current;
-            if !job.parent_id.is_empty() {
-                store.children.insert((job.namespace.clone(), job.parent_id.clone(), job.id.clone()));
-            }
-        }
-        store.state = Arc::new(state);
-        store
-    }
-
     /// Adds the built-in namespace and pools that are missing.
     pub fn add_built_ins(&mut self, index: u64) {
         for (name, description) in
