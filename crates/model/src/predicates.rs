@@ -172,12 +172,12 @@ impl Evaluation {
     /// An evaluation of a job that waits to be processed, as most changes make them. `now` in Unix nanoseconds.
     pub fn pending(job: &Job, triggered_by: EvalTrigger, now: i64, id: String) -> Evaluation {
         Evaluation {
-            id,
-            namespace: job.namespace.clone(),
+            id: id.into(),
+            namespace: Text::from(&job.namespace),
             priority: job.priority,
             r#type: job.r#type.clone(),
             triggered_by,
-            job_id: job.id.clone(),
+            job_id: Text::from(&job.id),
             status: EvalStatus::Pending,
             create_time: now,
             modify_time: now,

@@ -85,7 +85,7 @@ pub async fn reconcile_summaries(server: &Leading) -> Result<u64, Error> {
     let mut queued = Vec::new();
     for eval in snapshot.evals_by_create().filter(|e| e.status == EvalStatus::Blocked) {
         for (group, n) in &eval.queued_allocations {
-            queued.push((eval.namespace.clone(), eval.job_id.clone(), group.clone(), *n));
+            queued.push((eval.namespace.to_string(), eval.job_id.to_string(), group.clone(), *n));
         }
     }
     Ok(server.commit(Operation::ReconcileSummaries { queued }).await?.0)

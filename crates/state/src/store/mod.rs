@@ -49,8 +49,8 @@ pub struct StateStore {
 
     evals: OrdMap<Id, Arc<Evaluation>>,
     evals_by_create: OrdSet<(u64, Id)>,
-    /// Namespace, job ID, evaluation ID.
-    evals_by_job: OrdSet<(Id, Id, Id)>,
+    /// The hash of namespace and job ID, evaluation ID: a third of the size of the three.
+    evals_by_job: OrdSet<(u64, Id)>,
 
     allocs_by_create: OrdSet<(u64, Id)>,
     /// Evaluation and allocation, for those that belong to one; the same by deployment.
