@@ -147,7 +147,7 @@ fn plan(r: &mut Random, s: &StateStore, n: u64) -> Option<Operation> {
     let deployment = rollout.then(|| Deployment {
         id: format!("{}-{}", e.job_id, r.below(2)),
         namespace: "default".into(),
-        job_id: e.job_id.clone(),
+        job_id: e.job_id.to_string(),
         status: DeploymentStatus::Running,
         task_groups: [("g".to_string(), Some(DeploymentState { progress_deadline: 5, ..Default::default() }))].into(),
         ..Default::default()

@@ -40,13 +40,13 @@ impl Naive {
         if let Some(i) = rival {
             let age = |x: &Evaluation| x.create_index.max(x.snapshot_index);
             if age(&self.tracked[i].0) > age(&e) {
-                self.duplicates.push(e.id);
+                self.duplicates.push(e.id.to_string());
                 return Vec::new();
             }
-            self.duplicates.push(self.tracked.remove(i).0.id);
+            self.duplicates.push(self.tracked.remove(i).0.id.to_string());
         }
         if self.missed(&e) {
-            return vec![e.id];
+            return vec![e.id.to_string()];
         }
         self.tracked.push((e, token));
         Vec::new()
@@ -55,7 +55,7 @@ impl Naive {
     fn release(&mut self, wanted: impl Fn(&Evaluation) -> bool) -> Vec<String> {
         let (out, keep): (Vec<_>, Vec<_>) = std::mem::take(&mut self.tracked).into_iter().partition(|(e, _)| wanted(e));
         self.tracked = keep;
-        out.into_iter().map(|(e, _)| e.id).collect()
+        out.into_iter().map(|(e, _)| e.id.to_string()).collect()
     }
 }
 

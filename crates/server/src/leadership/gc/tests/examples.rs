@@ -209,7 +209,7 @@ async fn example_18_a_forced_run_reports_what_it_deleted() {
             enforce_index: None,
             now: NOW,
         };
-        let eval = Evaluation { id: format!("eval-{id}"), job_id: id.into(), ..eval(JobType::Batch, HOUR) };
+        let eval = Evaluation { id: format!("eval-{id}").into(), job_id: id.into(), ..eval(JobType::Batch, HOUR) };
         let a = Allocation {
             job_id: id.into(),
             eval_id: Text::from(&eval.id),

@@ -162,7 +162,7 @@ fn random_state(r: &mut Random) -> StateStore {
 fn objects(s: &StateStore) -> BTreeSet<(GcKind, String)> {
     let mut all = BTreeSet::new();
     let token = |t: &Arc<AclToken>| if t.global { GcKind::GlobalToken } else { GcKind::LocalToken };
-    all.extend(s.evals_from("").map(|e| (GcKind::Evaluation, e.id.clone())));
+    all.extend(s.evals_from("").map(|e| (GcKind::Evaluation, e.id.to_string())));
     all.extend(s.allocs_from("").map(|a| (GcKind::Allocation, a.alloc.id.to_string())));
     all.extend(s.state().jobs().map(|j| (GcKind::Job, j.current.id.clone())));
     all.extend(s.state().deployments().map(|d| (GcKind::Deployment, d.id.clone())));
