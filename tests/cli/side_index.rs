@@ -156,7 +156,7 @@ fn an_allocation_that_cannot_be_read_is_an_error_of_the_file() {
     let file: serde_json::Value = serde_json::from_str(&text).expect("JSON");
     let alloc = &file["Allocations"][0];
     let (id, namespace) = (&alloc["JobID"], &alloc["Namespace"]);
-    scene.folder.file("old.nomad.hcl", &JOB.replace("\"probe\" {", &format!("{id} {{\n  namespace = {namespace}")));
+    scene.folder.file("old.nomad.hcl", JOB.replace("\"probe\" {", &format!("{id} {{\n  namespace = {namespace}")));
     let (stdout, stderr, exit) = scene.answer(&["job", "plan"], &["-no-cache", "old.nomad.hcl"]);
     assert_eq!((stdout.as_str(), exit), ("", 255), "{stderr}");
     assert!(stderr.contains("Allocations[0].AllocModifyIndex: invalid type: boolean"), "{stderr}");
