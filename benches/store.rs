@@ -88,12 +88,12 @@ impl Bench<'_> {
             ..Default::default()
         });
         let eval = Evaluation {
-            id: self.random.uuid(),
+            id: self.random.uuid().into(),
             namespace: "default".into(),
             priority: 50,
             r#type: JobType::Batch,
             triggered_by: EvalTrigger::JobRegister,
-            job_id: id,
+            job_id: id.into(),
             status: EvalStatus::Pending,
             create_time: NOW,
             modify_time: NOW,
@@ -105,7 +105,7 @@ impl Bench<'_> {
         let job = self.held.state().job("default", &job.id).expect("it was stored").clone();
         let id = eval.id.clone();
         self.evals.push(eval);
-        (job, id)
+        (job, id.to_string())
     }
 
     fn allocation(&mut self, job: &Job, eval_id: &str, number: usize) -> Allocation {

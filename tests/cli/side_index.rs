@@ -112,11 +112,54 @@ fn a_damaged_index_is_replaced_or_named() {
     let mut bytes = good.clone();
     bytes[112..usize::try_from(core).expect("small")].fill(7);
     fs::write(&index, &bytes).expect("the index");
-    let (stdout, stderr, exit) = scene.plan();
-    assert_eq!((stdout.as_str(), exit), ("", 255));
-    assert!(stderr.starts_with("Error reading snapshot: its side index ") && stderr.contains("a checksum is wrong"));
-    assert!(!index.exists(), "{stderr}");
-    assert_eq!(scene.plan(), cold);
+    assert_eq!(scene.plan(), cold, "from the snapshot file");
+    assert!(!index.exists());
+    assert_eq!(scene.plan(), cold, "and again");
+    assert_eq!(fs::read(&index).expect("a new index").len(), good.len());
+}
+
+#[test]
+fn plans_with_damaged_rows_are_those_of_the_file() {
+    let scene = Scene::new("side-index-rows");
+    let cold = scene.answer(&["job", "plan"], &["-placements", "-explain", "probe.nomad.hcl"]);
+    let index = scene.indexes().remove(0);
+    let good = fs::read(&index).expect("the index");
+    let core = usize::try_from(u64::from_le_bytes(good[92..100].try_into().expect("eight bytes"))).expect("small");
+    let mut removed = 0;
+    for part in 0..24 {
+        let mut bytes = good.clone();
+        // A part of the rows each, so that some are read before the first damaged one.
+        bytes[112 + (core - 112) / 24 * part..][..(core - 112) / 24].fill(part as u8);
+        fs::write(&index, &bytes).expect("the index");
+        let got = scene.answer(&["job", "plan"], &["-placements", "-explain", "probe.nomad.hcl"]);
+        assert_eq!(got, cold, "part {part}");
+        removed += usize::from(!index.exists());
+    }
+    assert!(removed > 2, "damaged rows were met {removed} times");
+}
+
+#[test]
+fn an_allocation_that_cannot_be_read_is_an_error_of_the_file() {
+    let scene = Scene::new("side-index-unreadable");
+    let path = scene.folder.path().join("c.json.zst");
+    let text = zstd::decode_all(fs::File::open(&path).expect("the snapshot")).expect("zstd");
+    let text =
+        String::from_utf8(text).expect("UTF-8").replace("\"AllocModifyIndex\":", "\"AllocModifyIndex\":true,\"New\":");
+    fs::write(&path, zstd::encode_all(text.as_bytes(), 3).expect("zstd")).expect("a snapshot");
+    let (stdout, stderr, exit) = scene.answer(&["what-if"], &["-no-cache", "-down", "dc=dc1"]);
+    assert_eq!((stdout.as_str(), exit), ("", 1));
+    assert!(stderr.contains("Allocations[0].AllocModifyIndex: invalid type: boolean"), "{stderr}");
+    // The plan of a new job reads no allocation.
+    let (_, stderr, exit) = scene.answer(&["job", "plan"], &["-no-cache", "probe.nomad.hcl"]);
+    assert_eq!(exit, 1, "{stderr}");
+    // That of a registered one does.
+    let file: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    let alloc = &file["Allocations"][0];
+    let (id, namespace) = (&alloc["JobID"], &alloc["Namespace"]);
+    scene.folder.file("old.nomad.hcl", JOB.replace("\"probe\" {", &format!("{id} {{\n  namespace = {namespace}")));
+    let (stdout, stderr, exit) = scene.answer(&["job", "plan"], &["-no-cache", "old.nomad.hcl"]);
+    assert_eq!((stdout.as_str(), exit), ("", 255), "{stderr}");
+    assert!(stderr.contains("Allocations[0].AllocModifyIndex: invalid type: boolean"), "{stderr}");
 }
 
 #[test]

@@ -68,6 +68,14 @@ fn redundant_evaluations_are_cancelled() {
 }
 
 #[test]
+fn load_shedding_may_end_before_the_nodes_fail() {
+    let report = sim("load-shedding", &["-nodes=10", "-system-jobs=3", "-no-stop"]);
+    let [enable] = report["steps"].as_array().expect("steps").as_slice() else { panic!("{report}") };
+    assert_eq!((enable["name"].as_str(), number(&report, "allocations")), (Some("enable"), 30), "{report}");
+    assert!(number(enable, "evaluations_canceled") >= 20, "{report}");
+}
+
+#[test]
 fn jobs_are_placed_and_run() {
     let report = sim("c1m", &["-nodes=20", "-allocs=2500"]);
     assert_eq!((number(&report, "allocations"), number(&report, "false_expiries")), (2500, 0));
@@ -101,7 +109,7 @@ fn garbage_is_collected_beside_other_work() {
 
 #[test]
 fn live_nodes_do_not_expire() {
-    let report = sim("heartbeats", &["-nodes=20", "-time=12"]);
+    let report = sim("heartbeats", &["-nodes=20", "-time=12", "-connection-nodes=3"]);
     assert_eq!((number(&report, "nodes"), number(&report, "false_expiries")), (20, 0));
     let [join, beat] = report["steps"].as_array().expect("steps").as_slice() else { panic!("{report}") };
     assert!(number(join, "operations") >= 40, "each registers and becomes ready: {report}");

@@ -91,12 +91,12 @@ impl Case {
 
     fn made(&mut self, job: &Job, trigger: EvalTrigger) -> Evaluation {
         Evaluation {
-            id: self.random.uuid(),
-            namespace: job.namespace.clone(),
+            id: self.random.uuid().into(),
+            namespace: Text::from(&job.namespace),
             priority: job.priority,
             r#type: job.r#type.clone(),
             triggered_by: trigger,
-            job_id: job.id.clone(),
+            job_id: Text::from(&job.id),
             job_modify_index: job.modify_index,
             status: if self.random.one_in(8) { EvalStatus::Blocked } else { EvalStatus::Pending },
             annotate_plan: self.random.one_in(4),

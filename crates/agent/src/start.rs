@@ -258,7 +258,7 @@ impl Agent {
             app.audited_by(audit.clone());
             audit.note("start", "process", "");
         }
-        let rpc = network.open(bound, agent.service.clone(), agent.servers.clone(), &app);
+        let rpc = agent.open(&network, bound, &app);
         if let Err(e) = agent.join(&config, &network, &app).await {
             agent.stop(rpc).await;
             return Err(e);
@@ -370,6 +370,8 @@ impl Agent {
 struct Parts {
     /// The threads of the server.
     workplace: Option<Workplace>,
+    /// The threads on which the server answers other agents.
+    reception: Option<Workplace>,
     server: Option<Server>,
     service: Option<Service>,
     gossip: Option<Gossip>,
@@ -411,7 +413,8 @@ impl Parts {
             let settings = server_settings::settings(config, &id.to_string(), &dir);
             let gossip = network.gossip(sockets, config, id, &dir).await?;
             self.gossip = Some(gossip.clone());
-            let workplace = Workplace::new().map_err(StartError::Threads)?;
+            let workplace = Workplace::new("server").map_err(StartError::Threads)?;
+            self.reception = Some(Workplace::new("agents").map_err(StartError::Threads)?);
             let joined = workplace.run(Server::join(settings, metrics.clone(), network.links(config, &gossip))).await;
             self.workplace = Some(workplace);
             let server = joined??;
@@ -437,6 +440,15 @@ impl Parts {
             self.client = Some(Client::start(client_settings::settings(config), services).await?);
         }
         Ok(())
+    }
+
+    /// Starts to answer other agents.
+    fn open(&self, network: &Network, sockets: Sockets, app: &AppState) -> Option<Serving> {
+        let open = || network.open(sockets, self.service.clone(), self.servers.clone(), app);
+        match &self.reception {
+            Some(threads) => threads.start(open),
+            None => open(),
+        }
     }
 
     /// Joins other servers, now and whenever they appear.

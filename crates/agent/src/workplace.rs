@@ -15,17 +15,20 @@ pub enum WorkplaceError {
     Panicked(#[from] JoinError),
 }
 
-/// The threads of a server. They are separate from those that serve requests, so that consensus, log writes and the
-/// state machine make progress regardless of the number of waiting requests.
+/// Threads of a server. They are separate from those that answer the HTTP interface:
+///
+/// - `server`: consensus, log writes and the state machine make progress regardless of the number of waiting requests.
+/// - `agents`: nodes and other servers. When thousands of nodes connect or have news at once, requests of people and
+///   programs do not wait behind all of them.
 pub(super) struct Workplace(Option<Runtime>);
 
 impl Workplace {
-    /// Starts the threads, one per processor.
+    /// Starts the threads, one per processor, with this name.
     ///
     /// # Errors
     /// The system cannot create the threads.
-    pub(super) fn new() -> std::io::Result<Workplace> {
-        Ok(Workplace(Some(Builder::new_multi_thread().thread_name("server").enable_all().build()?)))
+    pub(super) fn new(name: &str) -> std::io::Result<Workplace> {
+        Ok(Workplace(Some(Builder::new_multi_thread().thread_name(name).enable_all().build()?)))
     }
 
     /// Runs a future on these threads.
@@ -38,6 +41,12 @@ impl Workplace {
     ) -> Result<T, WorkplaceError> {
         let runtime = self.0.as_ref().ok_or(WorkplaceError::Stopped)?;
         Ok(runtime.spawn(work).await?)
+    }
+
+    /// Starts work whose tasks run on these threads.
+    pub(super) fn start<T>(&self, start: impl FnOnce() -> T) -> T {
+        let _entered = self.0.as_ref().map(Runtime::enter);
+        start()
     }
 }
 

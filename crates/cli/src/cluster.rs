@@ -49,14 +49,19 @@ impl SnapshotFlags {
     }
 
     /// The same for commands that read a part of the state: from the side index of the file, if there is one. Else it is
-    /// written when the command has printed everything.
-    fn load_part(&self, file: &str, no_cache: bool, env: &Environment) -> CommandResult<ClusterSnapshot> {
-        let Some(indexes) = snapshot_indexes::of(env).filter(|_| !no_cache) else { return self.load(file, env) };
+    /// written when the command has printed everything. `few`: of the allocations, the command reads few.
+    fn load_part(&self, file: &str, no_cache: bool, few: bool, env: &Environment) -> CommandResult<ClusterSnapshot> {
         let options = archive::Options { lenient: self.ignore_unknown_tables };
-        let loaded =
-            side_index::load(&env.directory.join(file), options, &indexes).context("Error reading snapshot")?;
-        env.unwritten.add(loaded.unwritten);
-        Ok(kept(loaded.snapshot))
+        let path = env.directory.join(file);
+        let snapshot = match snapshot_indexes::of(env, few).filter(|_| !no_cache) {
+            Some(indexes) => side_index::load(&path, options, &indexes).map(|loaded| {
+                env.unwritten.add(loaded.unwritten);
+                loaded.snapshot
+            }),
+            None if few => encamp_snapshot::load_deferred(&path, options, snapshot_indexes::unreadable),
+            None => encamp_snapshot::load(&path, options),
+        };
+        Ok(kept(snapshot.context("Error reading snapshot")?))
     }
 }
 
@@ -148,8 +153,9 @@ impl ClusterFlags {
     /// Reads the state: the file if one is given, otherwise the required part of the running cluster.
     pub fn load(&self, general: &GeneralFlags, detail: Detail, env: &Environment) -> CommandResult<Cluster> {
         if let Some(file) = &self.snapshot {
+            let few = matches!(detail, Detail::Jobs(_));
             return Ok(Cluster {
-                snapshot: self.reading.load_part(file, self.fetch.no_cache, env)?,
+                snapshot: self.reading.load_part(file, self.fetch.no_cache, few, env)?,
                 report: None,
                 at: None,
             });

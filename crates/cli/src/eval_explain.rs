@@ -140,7 +140,7 @@ async fn find(client: &Client, given: &str) -> Result<String, LookupError> {
     let (found, _) = found.map_err(LookupError::request(FAILED))?;
     match found.as_slice() {
         [] => Err(LookupError::NotFound(format!("No evaluation(s) with prefix or id \"{given}\" found"))),
-        [only] => Ok(only.id.clone()),
+        [only] => Ok(only.id.to_string()),
         several => {
             let line = "Prefix matched multiple evaluations".to_string();
             Err(LookupError::Ambiguous { objects: Some(Objects::Evaluations), line, list: listed(several) })
@@ -153,8 +153,8 @@ fn listed(all: &[Evaluation]) -> String {
         ("ID", &|e| short_id(&e.id).into()),
         ("Priority", &|e| e.priority.to_string()),
         ("Triggered By", &|e| e.triggered_by.to_string()),
-        ("Job ID", &|e| e.job_id.clone()),
-        ("Namespace", &|e| e.namespace.clone()),
+        ("Job ID", &|e| e.job_id.to_string()),
+        ("Namespace", &|e| e.namespace.to_string()),
         ("Status", &|e| e.status.to_string()),
     ];
     table::columns(all, columns)

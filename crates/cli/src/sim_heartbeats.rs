@@ -9,6 +9,7 @@ use super::exit_status::SIMULATION;
 use super::flags::parse_int;
 use super::sim_load::{SimFlags, within};
 use encamp_sim::load::heartbeats::{self, Heartbeats};
+use encamp_sim::load::stage::Options;
 
 /// Measure the cost and reliability of many heartbeats
 ///
@@ -22,6 +23,10 @@ pub struct SimHeartbeats {
     /// Duration of step "beat" in seconds
     #[arg(long, value_name = "seconds", default_value = "600", value_parser = parse_int)]
     pub time: i64,
+    /// Number of nodes that share a connection. Real nodes have one each; this is for more nodes than the limit of open
+    /// files allows
+    #[arg(long, value_name = "count", default_value = "1", value_parser = parse_int)]
+    pub connection_nodes: i64,
     #[command(flatten)]
     pub(crate) common: SimFlags,
 }
@@ -33,8 +38,11 @@ impl Run for SimHeartbeats {
     ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
-        let scenario =
-            |common| Ok(Heartbeats { common, time: Duration::from_secs(within("time", self.time, 86_400)? as u64) });
+        let scenario = |common| {
+            let connection_nodes = within("connection-nodes", self.connection_nodes, 100)?;
+            let time = Duration::from_secs(within("time", self.time, 86_400)? as u64);
+            Ok(Heartbeats { common: Options { connection_nodes, ..common }, time })
+        };
         self.common.run(context, scenario, heartbeats::run)
     }
 }

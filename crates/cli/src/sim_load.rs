@@ -63,6 +63,7 @@ impl SimFlags {
             seed: self.seed as u64,
             folder,
             writes: self.writes,
+            connection_nodes: 1,
         })
     }
 

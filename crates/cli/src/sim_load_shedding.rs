@@ -25,6 +25,9 @@ pub struct SimLoadShedding {
     /// Disable load shedding: process every evaluation
     #[arg(long)]
     pub no_shedding: bool,
+    /// Leave out step "stop", which begins minutes later: when the last heartbeat TTL ends
+    #[arg(long)]
+    pub no_stop: bool,
     #[command(flatten)]
     pub(crate) common: SimFlags,
 }
@@ -41,6 +44,7 @@ impl Run for SimLoadShedding {
                 common,
                 system_jobs: within("system-jobs", self.system_jobs, 1000)?,
                 shedding: !self.no_shedding,
+                stop: !self.no_stop,
             })
         };
         self.common.run(context, scenario, shedding::run)

@@ -3,13 +3,16 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use thin_vec::ThinVec;
 
 use super::alloc::*;
 use super::diff::*;
 use super::json::{is_default, nil, null_is_default};
 use super::plan::PlanRejection;
 use super::secret::SecretString;
+use super::sorted_map::SortedMap;
 use super::status::{DeploymentStatus, EvalStatus, EvalTrigger, JobType};
+use super::text::{Text, UniqueText};
 use super::time::Time;
 
 /// A request to look at one job; the unit of scheduling.
@@ -19,10 +22,10 @@ use super::time::Time;
 pub struct Evaluation {
     /// A UUID; the schedulers derive the order of nodes from it.
     #[serde(rename = "ID", skip_serializing_if = "is_default")]
-    pub id: String,
+    pub id: UniqueText,
     /// The namespace of the job; `-` for core evaluations.
     #[serde(skip_serializing_if = "is_default")]
-    pub namespace: String,
+    pub namespace: Text,
     /// The job's priority, or what the request asked for; a larger one takes precedence.
     #[serde(skip_serializing_if = "is_default")]
     pub priority: i64,
@@ -34,25 +37,25 @@ pub struct Evaluation {
     pub triggered_by: EvalTrigger,
     /// The job's ID; of core evaluations the kind of work.
     #[serde(rename = "JobID", skip_serializing_if = "is_default")]
-    pub job_id: String,
+    pub job_id: Text,
     /// The job's Raft index when the evaluation was made; the schedulers do not read it.
     #[serde(skip_serializing_if = "is_default")]
     pub job_modify_index: u64,
     /// The node that it is about; empty: none.
     #[serde(rename = "NodeID", skip_serializing_if = "is_default")]
-    pub node_id: String,
+    pub node_id: Text,
     /// Raft index of the change of that node.
     #[serde(skip_serializing_if = "is_default")]
     pub node_modify_index: u64,
     /// The deployment that it is about; empty: none.
     #[serde(rename = "DeploymentID", skip_serializing_if = "is_default")]
-    pub deployment_id: String,
+    pub deployment_id: Text,
     /// `pending`, `blocked`, `complete`, `failed` or `canceled`.
     #[serde(skip_serializing_if = "is_default")]
     pub status: EvalStatus,
     /// Why the status is what it is.
     #[serde(skip_serializing_if = "is_default")]
-    pub status_description: String,
+    pub status_description: Text,
     /// Nanoseconds to wait before it is processed; `wait_until` takes its place.
     #[serde(skip_serializing_if = "is_default")]
     pub wait: i64,
@@ -61,16 +64,16 @@ pub struct Evaluation {
     pub wait_until: Time,
     /// The evaluation that follows on it; empty: none.
     #[serde(skip_serializing_if = "is_default")]
-    pub next_eval: String,
+    pub next_eval: Text,
     /// The evaluation that made it; empty: none.
     #[serde(skip_serializing_if = "is_default")]
-    pub previous_eval: String,
+    pub previous_eval: Text,
     /// The blocked evaluation for what could not be placed; empty: none.
     #[serde(skip_serializing_if = "is_default")]
-    pub blocked_eval: String,
+    pub blocked_eval: Text,
     /// Evaluations linked with it; only in answers that were asked for them.
     #[serde(skip_serializing_if = "is_default")]
-    pub related_evals: Vec<EvaluationStub>,
+    pub related_evals: ThinVec<EvaluationStub>,
     /// The node search that failed, by task group.
     #[serde(rename = "FailedTGAllocs", skip_serializing_if = "is_default")]
     pub failed_tg_allocs: BTreeMap<String, AllocMetric>,
@@ -82,10 +85,10 @@ pub struct Evaluation {
     pub class_eligibility: BTreeMap<String, bool>,
     /// Always empty: quotas belong to the enterprise edition.
     #[serde(skip_serializing_if = "is_default")]
-    pub quota_limit_reached: String,
+    pub quota_limit_reached: Text,
     /// Blocked: what is missing that no node has: `csi-volume:<namespace>:<id>`.
     #[serde(skip_serializing_if = "is_default")]
-    pub missing_non_node_resources: Vec<String>,
+    pub missing_non_node_resources: ThinVec<String>,
     /// Blocked: whether the job depends on more than the computed class of nodes.
     #[serde(skip_serializing_if = "is_default")]
     pub escaped_computed_class: bool,
@@ -94,11 +97,11 @@ pub struct Evaluation {
     pub annotate_plan: bool,
     /// How many allocations could not be placed, by task group.
     #[serde(skip_serializing_if = "is_default")]
-    pub queued_allocations: BTreeMap<String, i64>,
+    pub queued_allocations: SortedMap<i64>,
     /// The rejections of the last plan by node, where the evaluation failed because its plans were rejected.
     /// Evaluations of Nomad lack this field.
     #[serde(skip_serializing_if = "is_default")]
-    pub plan_rejections: Vec<PlanRejection>,
+    pub plan_rejections: ThinVec<PlanRejection>,
     /// The token of the leader that made a core evaluation. A secret.
     #[serde(rename = "LeaderACL", skip_serializing_if = "SecretString::is_hidden")]
     pub leader_acl: SecretString,
@@ -196,9 +199,9 @@ pub struct JobPlanResponse {
 pub struct EvaluationStub {
     /// A UUID; the schedulers derive the order of nodes from it.
     #[serde(rename = "ID")]
-    pub id: String,
+    pub id: UniqueText,
     /// The namespace of the job; `-` for core evaluations.
-    pub namespace: String,
+    pub namespace: Text,
     /// The job's priority, or what the request asked for; a larger one takes precedence.
     pub priority: i64,
     /// The scheduler: `service`, `batch`, `system`, `sysbatch` or `_core`.
@@ -207,25 +210,25 @@ pub struct EvaluationStub {
     pub triggered_by: EvalTrigger,
     /// The job's ID; of core evaluations the kind of work.
     #[serde(rename = "JobID")]
-    pub job_id: String,
+    pub job_id: Text,
     /// The node that it is about; empty: none.
     #[serde(rename = "NodeID")]
-    pub node_id: String,
+    pub node_id: Text,
     /// The deployment that it is about; empty: none.
     #[serde(rename = "DeploymentID")]
-    pub deployment_id: String,
+    pub deployment_id: Text,
     /// `pending`, `blocked`, `complete`, `failed` or `canceled`.
     pub status: EvalStatus,
     /// Why the status is what it is.
-    pub status_description: String,
+    pub status_description: Text,
     /// When it is processed; null: at once.
     pub wait_until: Time,
     /// The evaluation that follows on it; empty: none.
-    pub next_eval: String,
+    pub next_eval: Text,
     /// The evaluation that made it; empty: none.
-    pub previous_eval: String,
+    pub previous_eval: Text,
     /// The blocked evaluation for what could not be placed; empty: none.
-    pub blocked_eval: String,
+    pub blocked_eval: Text,
     /// Raft index of the write that created the object.
     pub create_index: u64,
     /// Raft index of the last write to the object.
@@ -309,4 +312,15 @@ pub struct DesiredUpdates {
     pub reschedule_now: u64,
     /// Failed allocations that are replaced after a delay.
     pub reschedule_later: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_million_evaluations_fit() {
+        // With its reference counts, it takes a block of 384 bytes.
+        assert!(size_of::<Evaluation>() <= 368, "{}", size_of::<Evaluation>());
+    }
 }

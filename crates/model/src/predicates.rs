@@ -3,15 +3,29 @@
 
 use super::*;
 
+impl DesiredStatus {
+    /// Allocations are not to run: [`Allocation::server_terminal`].
+    pub fn ends_allocations(&self) -> bool {
+        matches!(self, DesiredStatus::Stop | DesiredStatus::Evict)
+    }
+}
+
+impl ClientStatus {
+    /// Allocations run no more: [`Allocation::client_terminal`].
+    pub fn ends_allocations(&self) -> bool {
+        matches!(self, ClientStatus::Complete | ClientStatus::Failed | ClientStatus::Lost)
+    }
+}
+
 impl Allocation {
     /// `DesiredStatus` is `stop` or `evict`.
     pub fn server_terminal(&self) -> bool {
-        matches!(self.desired_status, DesiredStatus::Stop | DesiredStatus::Evict)
+        self.desired_status.ends_allocations()
     }
 
     /// `ClientStatus` is `complete`, `failed` or `lost`.
     pub fn client_terminal(&self) -> bool {
-        matches!(self.client_status, ClientStatus::Complete | ClientStatus::Failed | ClientStatus::Lost)
+        self.client_status.ends_allocations()
     }
 
     /// Server- or client-terminal.
@@ -172,12 +186,12 @@ impl Evaluation {
     /// An evaluation of a job that waits to be processed, as most changes make them. `now` in Unix nanoseconds.
     pub fn pending(job: &Job, triggered_by: EvalTrigger, now: i64, id: String) -> Evaluation {
         Evaluation {
-            id,
-            namespace: job.namespace.clone(),
+            id: id.into(),
+            namespace: Text::from(&job.namespace),
             priority: job.priority,
             r#type: job.r#type.clone(),
             triggered_by,
-            job_id: job.id.clone(),
+            job_id: Text::from(&job.id),
             status: EvalStatus::Pending,
             create_time: now,
             modify_time: now,

@@ -7,6 +7,17 @@ use serde::de::{MapAccess, Visitor};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+/// The scorers (`docs/spec/scheduling.md §10`), in the order in which the scheduler adds up their scores.
+pub(crate) const SCORERS: [&str; 7] = [
+    "binpack",
+    "devices",
+    "job-anti-affinity",
+    "node-reschedule-penalty",
+    "node-affinity",
+    "allocation-spread",
+    "preemption",
+];
+
 /// Scorer name and value, in the order in which they were recorded. JSON: an object; empty is `null`. A small vector
 /// instead of a map because a scheduler makes several of these per placement.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -48,6 +59,26 @@ impl Serialize for Scores {
     }
 }
 
+/// The name of a scorer, which is not copied if it is one of [`SCORERS`].
+struct ScorerName(Cow<'static, str>);
+
+impl<'de> Deserialize<'de> for ScorerName {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        struct V;
+        impl Visitor<'_> for V {
+            type Value = ScorerName;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a string")
+            }
+            fn visit_str<E>(self, name: &str) -> Result<ScorerName, E> {
+                let known = SCORERS.iter().find(|known| **known == name);
+                Ok(ScorerName(known.map_or_else(|| Cow::Owned(name.to_string()), |known| Cow::Borrowed(*known))))
+            }
+        }
+        d.deserialize_str(V)
+    }
+}
+
 impl<'de> Deserialize<'de> for Scores {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
         struct V;
@@ -58,7 +89,7 @@ impl<'de> Deserialize<'de> for Scores {
             }
             fn visit_map<A: MapAccess<'de>>(self, mut m: A) -> Result<Scores, A::Error> {
                 let mut out = Scores::default();
-                while let Some((k, v)) = m.next_entry::<String, Option<f64>>()? {
+                while let Some((ScorerName(k), v)) = m.next_entry::<ScorerName, Option<f64>>()? {
                     out.set(k, v.unwrap_or_default());
                 }
                 // Members of an object have no order, so equal objects shall give equal scores.

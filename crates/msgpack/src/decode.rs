@@ -24,6 +24,11 @@ pub enum Profile {
     Archive,
 }
 
+/// The name of a newtype whose visitor gets a list of two elements instead of the value: its encoding in
+/// [`Profile::Own`], as borrowed bytes, and the value. It may leave out the second: values with equal encodings are equal,
+/// and one that was read before need not be made again.
+pub const ENCODED_FIRST: &str = "$encoded";
+
 /// Why a value does not fit the object it should be. Names the kind of what was found, never the value: it may be
 /// secret.
 #[derive(Debug)]
@@ -155,6 +160,14 @@ pub fn text_member<'a>(object: &'a [u8], names: &[&str]) -> Option<Cow<'a, str>>
     found.map(|(_, text)| String::from_utf8_lossy(text))
 }
 
+fn text<'de, V: Visitor<'de>>(bytes: &'de [u8], profile: Profile, visitor: V) -> Result<V::Value, ValueError> {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => visitor.visit_borrowed_str(text),
+        Err(_) if profile == Profile::Archive => visitor.visit_string(String::from_utf8_lossy(bytes).into_owned()),
+        Err(_) => Err(ValueError::new("text that is not UTF-8".into())),
+    }
+}
+
 struct Decoder<'de> {
     input: &'de [u8],
     position: usize,
@@ -212,7 +225,25 @@ impl<'de> Decoder<'de> {
         self.input.get(self.position..).unwrap_or_default()
     }
 
+    /// The length of a short text, if the next value is one: most values are, or are the keys of members.
+    fn short_text(&mut self) -> Option<usize> {
+        match *self.rest() {
+            [first @ 0xa0..=0xbf, ..] => {
+                self.position += 1;
+                Some(usize::from(first & 0x1f))
+            }
+            [0xd9, length, ..] => {
+                self.position += 2;
+                Some(usize::from(length))
+            }
+            _ => None,
+        }
+    }
+
     fn head(&mut self) -> Result<Head, ValueError> {
+        if let Some(n) = self.short_text() {
+            return Ok(Head::Raw(n));
+        }
         match head(self.rest()) {
             Ok(Some((head, size))) => {
                 self.position += size;
@@ -231,6 +262,9 @@ impl<'de> Decoder<'de> {
 
     /// The bytes of a text, if the next value is one.
     fn raw(&mut self) -> Option<&'de [u8]> {
+        if let Some(n) = self.short_text() {
+            return self.take(n).ok();
+        }
         match self.head() {
             Ok(Head::Raw(n)) => self.take(n).ok(),
             _ => None,
@@ -249,14 +283,7 @@ impl<'de> Decoder<'de> {
     }
 
     fn text<V: Visitor<'de>>(&mut self, size: usize, visitor: V) -> Result<V::Value, ValueError> {
-        let bytes = self.take(size)?;
-        match std::str::from_utf8(bytes) {
-            Ok(text) => visitor.visit_borrowed_str(text),
-            Err(_) if self.profile == Profile::Archive => {
-                visitor.visit_string(String::from_utf8_lossy(bytes).into_owned())
-            }
-            Err(_) => Err(ValueError::new("text that is not UTF-8".into())),
-        }
+        text(self.take(size)?, self.profile, visitor)
     }
 
     /// A value of a kind that is not expected.
@@ -364,6 +391,9 @@ impl<'de> Deserializer<'de> for &mut Decoder<'de> {
     }
 
     fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ValueError> {
+        if let Some(n) = self.short_text() {
+            return self.text(n, visitor);
+        }
         match self.head_or_zero(Head::Raw(0))? {
             Head::Raw(n) => self.text(n, visitor),
             other => Err(Decoder::refuse(other, &visitor)),
@@ -415,8 +445,24 @@ impl<'de> Deserializer<'de> for &mut Decoder<'de> {
         }
     }
 
-    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, ValueError> {
-        visitor.visit_newtype_struct(self)
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, ValueError> {
+        if name != ENCODED_FIRST || self.profile != Profile::Own {
+            return visitor.visit_newtype_struct(self);
+        }
+        let start = self.position;
+        let skipped = self.skip();
+        let end = std::mem::replace(&mut self.position, start);
+        if skipped.is_err() {
+            // The error of the value itself says more.
+            return visitor.visit_newtype_struct(self);
+        }
+        let value = visitor.visit_seq(EncodedFirst { decoder: self, end, begun: false })?;
+        self.position = end;
+        Ok(value)
     }
 
     fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ValueError> {
@@ -476,6 +522,26 @@ impl<'de> Deserializer<'de> for &mut Decoder<'de> {
     }
 }
 
+/// The encoding of a value, and then the value.
+struct EncodedFirst<'a, 'de> {
+    decoder: &'a mut Decoder<'de>,
+    /// The end of the value.
+    end: usize,
+    begun: bool,
+}
+
+impl<'de> SeqAccess<'de> for EncodedFirst<'_, 'de> {
+    type Error = ValueError;
+
+    fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, ValueError> {
+        if std::mem::replace(&mut self.begun, true) {
+            return seed.deserialize(&mut *self.decoder).map(Some);
+        }
+        let encoded = self.decoder.input.get(self.decoder.position..self.end).unwrap_or_default();
+        seed.deserialize(de::value::BorrowedBytesDeserializer::new(encoded)).map(Some)
+    }
+}
+
 /// The values of a list.
 struct Items<'a, 'de> {
     decoder: &'a mut Decoder<'de>,
@@ -527,11 +593,14 @@ impl<'de> MapAccess<'de> for Members<'_, 'de> {
             // Messages name the member.
             self.key = match self.decoder.raw() {
                 Some(key) => key,
-                None if self.decoder.profile == Profile::Own => b"",
+                None if self.decoder.profile == Profile::Own => {
+                    self.key = b"";
+                    self.decoder.position = start;
+                    return seed.deserialize(&mut *self.decoder).map(Some);
+                }
                 None => return Err(de::Error::custom("a key that is not text")),
             };
-            self.decoder.position = start;
-            return seed.deserialize(&mut *self.decoder).map(Some);
+            return seed.deserialize(Key { text: self.key, profile: self.decoder.profile }).map(Some);
         }
         Ok(None)
     }
@@ -543,6 +612,54 @@ impl<'de> MapAccess<'de> for Members<'_, 'de> {
 
     fn size_hint(&self) -> Option<usize> {
         Some(self.left.min(self.decoder.rest().len()))
+    }
+}
+
+/// The key of a member, which was read.
+struct Key<'de> {
+    text: &'de [u8],
+    profile: Profile,
+}
+
+impl<'de> Deserializer<'de> for Key<'de> {
+    type Error = ValueError;
+
+    fn is_human_readable(&self) -> bool {
+        self.profile == Profile::Own
+    }
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ValueError> {
+        text(self.text, self.profile, visitor)
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ValueError> {
+        visitor.visit_some(self)
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, ValueError> {
+        visitor.visit_newtype_struct(self)
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        _: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, ValueError> {
+        visitor.visit_enum(String::from_utf8_lossy(self.text).into_deserializer())
+    }
+
+    fn deserialize_bytes<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ValueError> {
+        visitor.visit_borrowed_bytes(self.text)
+    }
+
+    fn deserialize_byte_buf<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ValueError> {
+        self.deserialize_bytes(visitor)
+    }
+
+    serde::forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string unit unit_struct seq tuple tuple_struct
+        map struct identifier ignored_any
     }
 }
 
@@ -598,11 +715,15 @@ fn shown(key: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
+    use std::sync::Arc;
 
     use serde_json::{Value, json};
 
     use super::*;
-    use encamp_model::{Affinity, Bytes, IndexEntry, Job, NodePool, PeriodicLaunch, Time, Topology, UpdateStrategy};
+    use encamp_model::{
+        Affinity, AllocatedResources, Allocation, Bytes, IndexEntry, Job, NodePool, PeriodicLaunch, Time, Topology,
+        UpdateStrategy,
+    };
 
     /// Values in MessagePack, as servers write them.
     fn pack(out: &mut Vec<u8>, value: &Value) {
@@ -631,6 +752,40 @@ mod tests {
                     pack(out, value);
                 }
             }
+        }
+    }
+
+    #[test]
+    fn resources_with_the_same_encoding_are_made_once() {
+        let encoded = |cpu: &Value, ports: Value| {
+            let resources =
+                json!({"Tasks": {"t": {"Cpu": {"CpuShares": cpu}}}, "Shared": {"DiskMB": 5, "Ports": ports}});
+            let mut out = Vec::new();
+            pack(&mut out, &json!({"AllocatedResources": resources, "ID": "a"}));
+            out
+        };
+        let read = |cpu: i64, ports: Value| {
+            let alloc: Allocation = decode(&encoded(&json!(cpu), ports), Profile::Own).unwrap();
+            assert_eq!(alloc.id, *"a", "what follows is read");
+            alloc.allocated_resources.unwrap()
+        };
+        let (first, again, other) = (read(500, Value::Null), read(500, Value::Null), read(501, Value::Null));
+        assert!(Arc::ptr_eq(&first, &again));
+        let shares = |r: &AllocatedResources| r.tasks.get("t").map(|t| t.cpu.cpu_shares);
+        assert_eq!((shares(&first), shares(&other)), (Some(500), Some(501)));
+        let port = || read(500, json!([{"Label": "http", "Value": 80}]));
+        let (one, two) = (port(), port());
+        assert!(one == two && !Arc::ptr_eq(&one, &two), "ports are not shared");
+        let refused = |bytes: &[u8]| {
+            let error = decode::<Allocation>(bytes, Profile::Own).unwrap_err();
+            (error.path(), error.to_string())
+        };
+        let (path, text) = refused(&encoded(&json!("x"), Value::Null));
+        assert_eq!(path, "AllocatedResources.Tasks.t.Cpu.CpuShares", "{text}");
+        let whole = encoded(&json!(500), Value::Null);
+        for length in 0..whole.len() {
+            let (_, text) = refused(&whole[..length]);
+            assert_eq!(text, "the record ends within a value", "{length} bytes");
         }
     }
 

@@ -12,4 +12,4 @@
 pub mod decode;
 pub mod wire;
 
-pub use decode::{Profile, ValueError, decode, text_member};
+pub use decode::{ENCODED_FIRST, Profile, ValueError, decode, text_member};

@@ -112,19 +112,19 @@ pub fn explain(eval: Evaluation, allocations: Vec<Allocation>) -> PastEvaluation
         .values_mut()
         .for_each(|g| g.placed.sort_by(|a, b| a.name.cmp(&b.name).then_with(|| a.alloc_id.cmp(&b.alloc_id))));
     PastEvaluation {
-        id: eval.id,
-        namespace: eval.namespace,
-        job_id: eval.job_id,
+        id: eval.id.to_string(),
+        namespace: eval.namespace.to_string(),
+        job_id: eval.job_id.to_string(),
         r#type: eval.r#type,
         triggered_by: eval.triggered_by,
         status: eval.status,
-        status_description: eval.status_description,
+        status_description: eval.status_description.to_string(),
         create_time: eval.create_time,
-        blocked_eval: eval.blocked_eval,
-        next_eval: eval.next_eval,
-        previous_eval: eval.previous_eval,
-        missing_non_node_resources: eval.missing_non_node_resources,
-        plan_rejections: eval.plan_rejections,
+        blocked_eval: eval.blocked_eval.to_string(),
+        next_eval: eval.next_eval.to_string(),
+        previous_eval: eval.previous_eval.to_string(),
+        missing_non_node_resources: eval.missing_non_node_resources.into_iter().collect(),
+        plan_rejections: eval.plan_rejections.into_iter().collect(),
         groups: groups.0.into_values().collect(),
     }
 }

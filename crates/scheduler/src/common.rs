@@ -71,7 +71,7 @@ pub fn new_alloc(
     Allocation {
         id: (ctx.new_id)().into(),
         namespace: Text::from(&job.namespace),
-        eval_id: Text::from(&eval.id),
+        eval_id: Text::new(&eval.id),
         name: name.into(),
         node_id: Text::from(&option.node.node.id),
         node_name: Text::from(&option.node.node.name),
@@ -97,7 +97,7 @@ pub(crate) fn updated_in_place(alloc: &Allocation, eval: &Evaluation, option: &R
         resources.shared.ports = old.shared.ports.clone();
     }
     Allocation {
-        eval_id: Text::from(&eval.id),
+        eval_id: Text::new(&eval.id),
         allocated_resources: Some(Arc::new(resources)),
         job: None,
         ..alloc.clone()
@@ -133,7 +133,7 @@ pub fn blocked_eval(
     missing: Vec<String>,
 ) -> Evaluation {
     Evaluation {
-        id: (ctx.new_id)(),
+        id: (ctx.new_id)().into(),
         namespace: eval.namespace.clone(),
         priority: eval.priority,
         r#type: eval.r#type.clone(),
@@ -142,11 +142,11 @@ pub fn blocked_eval(
         job_modify_index: eval.job_modify_index,
         status: EvalStatus::Blocked,
         status_description: descriptions::BLOCKED_FAILED_PLACEMENTS.into(),
-        previous_eval: eval.id.clone(),
+        previous_eval: Text::unshared(&eval.id),
         failed_tg_allocs: failed.clone(),
         escaped_computed_class: classes.is_none(),
         class_eligibility: classes.unwrap_or_default(),
-        missing_non_node_resources: missing,
+        missing_non_node_resources: missing.into_iter().collect(),
         create_time: ctx.now,
         modify_time: ctx.now,
         ..Default::default()

@@ -6,17 +6,27 @@ use super::order_table::TABLE;
 
 const LEN: usize = 607;
 const MODULUS: u64 = 2_147_483_647;
+const FACTOR: u64 = 48_271;
+/// The factors of two and three steps at once.
+const FACTOR_2: u64 = FACTOR * FACTOR % MODULUS;
+const FACTOR_3: u64 = FACTOR_2 * FACTOR % MODULUS;
 
 fn lcg(x: u64) -> u64 {
-    48_271 * x % MODULUS
+    FACTOR * x % MODULUS
 }
 
-/// Additive lagged Fibonacci generator with lags 607 and 273.
+/// Additive lagged Fibonacci generator with lags 607 and 273. All numbers of one round through the register are made at
+/// once, none of which waits for the one before.
 struct Generator {
-    register: [u64; LEN],
-    tap: usize,
-    feed: usize,
+    /// Elsewhere, so that the place stays in a register of the processor.
+    register: Box<[u64; LEN]>,
+    /// The place of the last number that was given; at [`FIRST`] the register is used up.
+    place: usize,
 }
+
+/// Where a round begins; it goes down from there.
+const FIRST: usize = 334;
+const SHORT_LAG: usize = 273;
 
 impl Generator {
     fn new(seed: i64) -> Generator {
@@ -27,35 +37,51 @@ impl Generator {
         for _ in 0..20 {
             x = lcg(x);
         }
-        let mut register = [0; LEN];
+        let mut register = Box::new([0; LEN]);
         for (slot, t) in register.iter_mut().zip(TABLE) {
-            let a = lcg(x);
-            let b = lcg(a);
-            x = lcg(b);
+            // All three from the last number: none waits for another.
+            let (a, b) = (lcg(x), FACTOR_2 * x % MODULUS);
+            x = FACTOR_3 * x % MODULUS;
             *slot = (a << 40 ^ b << 20 ^ x) ^ t;
         }
-        Generator { register, tap: 0, feed: 334 }
+        Generator { register, place: FIRST }
+    }
+
+    /// The next number of each place, in the order in which they are given: a number is the sum of the one of its place
+    /// and the one that was given 273 before.
+    fn refill(&mut self) {
+        let add = |numbers: &mut [u64], others: &[u64]| {
+            numbers.iter_mut().zip(others).for_each(|(n, other)| *n = n.wrapping_add(*other));
+        };
+        let (low, high) = self.register.split_at_mut(FIRST);
+        let (lowest, middle) = low.split_at_mut(FIRST - SHORT_LAG);
+        add(middle, high);
+        add(lowest, &middle[SHORT_LAG - lowest.len()..]);
+        add(high, lowest);
+        add(&mut high[lowest.len()..], middle);
     }
 
     fn next(&mut self) -> u64 {
-        self.tap = if self.tap == 0 { LEN - 1 } else { self.tap - 1 };
-        self.feed = if self.feed == 0 { LEN - 1 } else { self.feed - 1 };
-        let v = self.register[self.feed].wrapping_add(self.register[self.tap]);
-        self.register[self.feed] = v;
-        v
+        if self.place == FIRST {
+            self.refill();
+        }
+        self.place = if self.place == 0 { LEN - 1 } else { self.place - 1 };
+        self.register[self.place]
     }
 
     /// Uniform in `0..n`, `1 <= n < 2^31`.
-    fn below(&mut self, n: u64) -> u64 {
-        let mut int31 = || (self.next() & (u64::MAX >> 1)) >> 32;
+    fn below(&mut self, n: u32) -> u32 {
+        const END: u32 = 1 << 31;
+        let mut int31 = || ((self.next() & (u64::MAX >> 1)) >> 32) as u32;
         if n.is_power_of_two() {
             return int31() & (n - 1);
         }
-        let max = (1 << 31) - 1 - (1 << 31) % n;
         loop {
             let v = int31();
-            if v <= max {
-                return v % n;
+            let below = v % n;
+            // The numbers of the last round, where that is incomplete, are drawn again.
+            if v - below <= END - n {
+                return below;
             }
         }
     }
@@ -89,8 +115,8 @@ pub fn places(seed: u64, count: usize) -> Vec<u32> {
 
 fn shuffle_by<T>(nodes: &mut [T], seed: u64) {
     let mut g = Generator::new(seed as i64);
-    for i in (1..nodes.len()).rev() {
-        nodes.swap(i, g.below(i as u64 + 1) as usize);
+    for n in (2..=u32::try_from(nodes.len()).unwrap_or(u32::MAX)).rev() {
+        nodes.swap(n as usize - 1, g.below(n) as usize);
     }
 }
 

@@ -186,7 +186,7 @@ pub fn follow_ups(
             evals.push((at, eval));
         }
         if let Some((_, e)) = evals.last() {
-            by_key.push((key, e.id.clone()));
+            by_key.push((key, e.id.to_string()));
         }
     }
     (evals.into_iter().map(|(_, e)| e).collect(), by_key)

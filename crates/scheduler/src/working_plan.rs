@@ -45,7 +45,7 @@ impl WorkingPlan {
     /// An empty plan for an evaluation; `now` stamps allocation states.
     pub fn new(eval: &Evaluation, job: Option<Arc<Job>>, state: Snapshot, now: i64) -> WorkingPlan {
         let plan = Plan {
-            eval_id: eval.id.clone(),
+            eval_id: eval.id.to_string(),
             priority: eval.priority,
             all_at_once: job.as_ref().is_some_and(|j| j.all_at_once),
             job,

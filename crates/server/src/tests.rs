@@ -109,9 +109,9 @@ pub(crate) async fn put_job(server: &Server, job: Job) {
 
 pub(crate) async fn register(server: &Server, job: Job) -> u64 {
     let eval = Evaluation {
-        id: ids::uuid(),
-        namespace: job.namespace.clone(),
-        job_id: job.id.clone(),
+        id: ids::uuid().into(),
+        namespace: Text::from(&job.namespace),
+        job_id: Text::from(&job.id),
         r#type: job.r#type.clone(),
         priority: job.priority,
         triggered_by: EvalTrigger::JobRegister,

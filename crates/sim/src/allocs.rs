@@ -84,14 +84,18 @@ pub struct Placement {
 #[derive(Debug, Clone, Default)]
 pub struct JobFacts {
     /// The evaluation that placed the allocations.
-    pub eval_id: String,
+    pub eval_id: Text,
     /// The deployment, if there is one.
-    pub deployment_id: String,
+    pub deployment_id: Text,
 }
 
 /// The facts about a node that allocations need besides the node.
 #[derive(Debug, Clone, Default)]
 pub struct NodeFacts {
+    /// Its ID. Its allocations share the text: there are too many nodes for it to be found among recent ones.
+    pub id: Text,
+    /// Its name.
+    pub name: Text,
     /// Host address.
     pub ip: String,
     /// Usable cores.
@@ -127,17 +131,17 @@ pub fn allocation(
     let mut a = Allocation {
         id: id(seed, position).into(),
         namespace: Text::from(&job.namespace),
-        eval_id: Text::from(&facts.eval_id),
+        eval_id: facts.eval_id.clone(),
         name: format!("{}.{}[{}]", job.id, group.name, placed.index).into(),
-        node_id: Text::from(&node.id),
-        node_name: Text::from(&node.name),
+        node_id: ground.id.clone(),
+        node_name: ground.name.clone(),
         job_id: Text::from(&job.id),
         stored_job_version: Some(job.version),
         task_group: Text::from(&group.name),
-        allocated_resources: Some(std::sync::Arc::new(resources(group, placed.share, node, ground))),
+        allocated_resources: Some(resources(group, placed.share, node, ground).shared_with_recent()),
         desired_status: DesiredStatus::Run,
         client_status: placed.fate.client_status(),
-        deployment_id: Text::from(&facts.deployment_id),
+        deployment_id: facts.deployment_id.clone(),
         create_index: job.job_modify_index + 1,
         alloc_modify_index: job.job_modify_index + 1,
         modify_index: job.job_modify_index + 2,

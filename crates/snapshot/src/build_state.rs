@@ -18,46 +18,63 @@ const MOST_THREADS: usize = 8;
 ///
 /// # Errors
 /// IDs are missing or given twice, or an allocation refers to a job that is not there.
-pub fn into_state(file: SnapshotFile) -> Result<ClusterSnapshot, ContentError> {
+pub fn into_state(mut file: SnapshotFile) -> Result<ClusterSnapshot, ContentError> {
     unique("Nodes", &file.nodes, |n| (&n.id).into())?;
     // What is wrong with allocations comes first.
     check_others(&file).map_err(|other| check_allocations(&file.allocations).err().unwrap_or(other))?;
-    let SnapshotFile { nodes, jobs, mut allocations, allocation_jobs, volumes, .. } = file;
-    let jobs: Vec<Arc<Job>> = jobs.into_iter().map(Arc::new).collect();
-    let orphans = join_jobs(&jobs, allocation_jobs, &mut allocations);
+    let (taken_at, source) = (file.taken_at, std::mem::take(&mut file.source));
+    let own = std::mem::take(&mut file.allocation_jobs);
+    let mut allocations = std::mem::take(&mut file.allocations);
+    let mut rows = rows(file);
+    let orphans = join_jobs(&rows.jobs, own, &mut allocations);
     let orphans = orphans.map_err(|other| check_allocations(&allocations).err().unwrap_or(other))?;
+    rows.allocs = allocations.clone();
+    let state = State::load(rows);
+    // The tables are made in the order of IDs anyway; only if some are missing it is worth to find out which.
+    if state.alloc_count() != allocations.len() || state.alloc("").is_some() {
+        check_allocations(&allocations)?;
+    }
+    Ok(ClusterSnapshot { state, taken_at, archived: false, source, notes: notes(orphans) })
+}
+
+/// Whether everything but allocations has IDs.
+pub(super) fn checked(file: &SnapshotFile) -> Result<(), ContentError> {
+    unique("Nodes", &file.nodes, |n| (&n.id).into())?;
+    check_others(file)
+}
+
+/// The rows of all tables but that of allocations.
+pub(super) fn rows(file: SnapshotFile) -> Rows {
     let mut rows = Rows {
         index: file.index,
         scheduler_config: file.scheduler_configuration.map(Arc::new),
         server_settings: file.server_settings.map(Arc::new),
         node_pools: file.node_pools.into_iter().map(Arc::new).collect(),
         namespaces: file.namespaces.into_iter().map(Arc::new).collect(),
-        nodes: nodes.into_iter().map(in_a_pool).collect(),
-        jobs,
-        allocs: allocations.clone(),
+        nodes: file.nodes.into_iter().map(in_a_pool).collect(),
+        jobs: file.jobs.into_iter().map(Arc::new).collect(),
         deployments: file.deployments.into_iter().map(Arc::new).collect(),
         host_volume_claims: file.host_volume_claims.into_iter().map(Arc::new).collect(),
         ..Rows::default()
     };
-    for v in volumes {
+    for v in file.volumes {
         match v {
             Volume::Csi(v) => rows.csi_volumes.push(Arc::from(v)),
             Volume::Host(v) => rows.host_volumes.push(Arc::from(v)),
         }
     }
-    let state = State::load(rows);
-    // The tables are made in the order of IDs anyway; only if some are missing it is worth to find out which.
-    if state.alloc_count() != allocations.len() || state.alloc("").is_some() {
-        check_allocations(&allocations)?;
+    rows
+}
+
+/// What an operator has to know about allocations that have no job although they may run, of that number.
+pub(super) fn notes(orphans: usize) -> Vec<String> {
+    if orphans == 0 {
+        return Vec::new();
     }
-    let mut notes = Vec::new();
-    if orphans > 0 {
-        notes.push(format!(
-            "{orphans} allocations name job versions the snapshot does not hold; they keep their resources and are never \
-             preempted"
-        ));
-    }
-    Ok(ClusterSnapshot { state, taken_at: file.taken_at, archived: false, source: file.source, notes })
+    vec![format!(
+        "{orphans} allocations name job versions the snapshot does not hold; they keep their resources and are never \
+         preempted"
+    )]
 }
 
 fn in_a_pool(mut node: Node) -> Arc<Node> {
@@ -68,12 +85,22 @@ fn in_a_pool(mut node: Node) -> Arc<Node> {
 }
 
 /// The stored versions of jobs, by namespace, ID and version.
-type Versions<'a> = HashMap<(&'a str, &'a str, u64), &'a Arc<Job>, IdHash>;
+pub(super) type Versions<'a> = HashMap<(&'a str, &'a str, u64), &'a Arc<Job>, IdHash>;
+
+/// The stored versions.
+pub(super) fn versions(jobs: &[Arc<Job>]) -> Versions<'_> {
+    jobs.iter().map(|j| ((j.namespace.as_str(), j.id.as_str(), j.version), j)).collect()
+}
+
+/// The jobs that allocations name by position; those that equal a stored version are that.
+pub(super) fn shared(versions: &Versions<'_>, own: Vec<Job>) -> Vec<Arc<Job>> {
+    own.into_iter().map(|j| share_job(versions, j)).collect()
+}
 
 /// Gives each allocation its job, and counts those that have none although they may run.
 fn join_jobs(jobs: &[Arc<Job>], own: Vec<Job>, allocations: &mut [Arc<Allocation>]) -> Result<usize, ContentError> {
-    let versions: Versions<'_> = jobs.iter().map(|j| ((j.namespace.as_str(), j.id.as_str(), j.version), j)).collect();
-    let own: Vec<Arc<Job>> = own.into_iter().map(|j| share_job(&versions, j)).collect();
+    let versions = versions(jobs);
+    let own = shared(&versions, own);
     let join = |first: usize, part: &mut [Arc<Allocation>]| {
         let mut orphans = 0;
         for (i, a) in part.iter_mut().enumerate() {
@@ -106,20 +133,44 @@ fn share_job(versions: &Versions<'_>, job: Job) -> Arc<Job> {
     }
 }
 
-/// Shares jobs instead of a copy per allocation: the one an allocation refers to, else the stored version. An absent
+/// How an allocation names its job.
+pub(super) struct Named {
+    pub(super) namespace: Text,
+    pub(super) job_id: Text,
+    /// The version where the job itself is left out.
+    pub(super) version: Option<u64>,
+    /// The position in the list of jobs that the file holds beside its allocations.
+    pub(super) own: Option<u32>,
+    /// The job itself.
+    pub(super) job: Option<Arc<Job>>,
+}
+
+/// The job of an allocation, shared instead of a copy for each: the one it refers to, else the stored version. An absent
 /// version is version 0. The error is the position of a job that is not there.
-fn join_job(versions: &Versions<'_>, own_jobs: &[Arc<Job>], a: &mut Allocation) -> Result<(), u32> {
-    if let Some(position) = a.job_ref.take() {
-        let job = usize::try_from(position).ok().and_then(|i| own_jobs.get(i));
-        a.job = Some(job.ok_or(position)?.clone());
-        return Ok(());
+pub(super) fn job_of(versions: &Versions<'_>, own: &[Arc<Job>], named: Named) -> Result<Option<Arc<Job>>, u32> {
+    if let Some(position) = named.own {
+        let job = usize::try_from(position).ok().and_then(|i| own.get(i));
+        return Ok(Some(job.ok_or(position)?.clone()));
     }
-    let version = a.job_version().unwrap_or(0);
-    if let Some(stored) = versions.get(&(&a.namespace, &a.job_id, version))
-        && a.job.as_ref().is_none_or(|j| j.create_index == stored.create_index)
-    {
-        a.job = Some((*stored).clone());
-    }
+    let version = named.job.as_ref().map(|j| j.version).or(named.version).unwrap_or(0);
+    Ok(match versions.get(&(&named.namespace, &named.job_id, version)) {
+        Some(stored) if named.job.as_ref().is_none_or(|j| j.create_index == stored.create_index) => {
+            Some((*stored).clone())
+        }
+        _ => named.job,
+    })
+}
+
+/// Gives an allocation its job: [`job_of`].
+pub(super) fn join_job(versions: &Versions<'_>, own: &[Arc<Job>], a: &mut Allocation) -> Result<(), u32> {
+    let named = Named {
+        namespace: a.namespace.clone(),
+        job_id: a.job_id.clone(),
+        version: a.stored_job_version,
+        own: a.job_ref.take(),
+        job: a.job.take(),
+    };
+    a.job = job_of(versions, own, named)?;
     Ok(())
 }
 

@@ -10,7 +10,9 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
 pub use super::build_state::into_state;
-use super::{archive, lines, parallel};
+use super::deferred::{self, FileRows, Unreadable};
+use super::lines::{self, Lines};
+use super::{archive, parallel};
 use encamp_api::json::{JsonError, explained};
 use encamp_model::json::null_is_default;
 use encamp_model::*;
@@ -38,9 +40,9 @@ const WORTH_THREADS: u64 = 2 << 20;
 const WORTH_THREADS_COMPRESSED: u64 = 128 << 10;
 
 /// How gzip files begin.
-const GZIP: [u8; 2] = [0x1f, 0x8b];
+pub(crate) const GZIP: [u8; 2] = [0x1f, 0x8b];
 /// How zstd files begin.
-const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
+pub(crate) const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
 /// A volume of either kind.
 #[derive(Debug, Clone, Serialize)]
@@ -262,11 +264,47 @@ pub fn load(path: &Path, options: archive::Options) -> Result<ClusterSnapshot, S
     load_with_rest(path, options).map(|(snapshot, _)| snapshot)
 }
 
-/// The same, with the records of a server backup that a snapshot file does not hold.
+/// The same for callers that read few allocations, of large compressed files: each allocation is decoded when it is read.
+/// What is wrong with one that nobody reads is not noticed, and what is wrong with one that is read ends the process.
+pub fn load_deferred(
+    path: &Path,
+    options: archive::Options,
+    unreadable: Unreadable,
+) -> Result<ClusterSnapshot, SnapshotError> {
+    load_as(path, options, Some(unreadable)).map(|loaded| loaded.snapshot)
+}
+
+/// The same as [`load`], with the records of a server backup that a snapshot file does not hold.
 pub fn load_with_rest(
     path: &Path,
     options: archive::Options,
 ) -> Result<(ClusterSnapshot, Option<archive::Rest>), SnapshotError> {
+    load_as(path, options, None).map(|loaded| (loaded.snapshot, loaded.rest))
+}
+
+/// A file that was read.
+#[derive(Debug)]
+pub(crate) struct Loaded {
+    /// The snapshot.
+    pub(crate) snapshot: ClusterSnapshot,
+    /// The records of a server backup that a snapshot file does not hold.
+    pub(crate) rest: Option<archive::Rest>,
+    /// Where the allocations are that were not decoded.
+    pub(crate) rows: Option<Arc<FileRows>>,
+}
+
+impl Loaded {
+    fn whole(snapshot: ClusterSnapshot) -> Loaded {
+        Loaded { snapshot, rest: None, rows: None }
+    }
+}
+
+/// Reads a file; with [`Unreadable`], allocations of large compressed ones are decoded when they are read.
+pub(crate) fn load_as(
+    path: &Path,
+    options: archive::Options,
+    deferred: Option<Unreadable>,
+) -> Result<Loaded, SnapshotError> {
     let name = path.display().to_string();
     let io = |source| SnapshotError::Io { path: name.clone(), source };
     let mut file = File::open(path).map_err(io)?;
@@ -274,34 +312,40 @@ pub fn load_with_rest(
     let mut start = Vec::new();
     (&mut file).take(archive::PEEK).read_to_end(&mut start).map_err(io)?;
     if archive::is_archive(&start) {
-        return load_archive(start.chain(file), name, options).map(|(snapshot, rest)| (snapshot, Some(rest)));
+        return load_archive(start.chain(file), name, options)
+            .map(|(snapshot, rest)| Loaded { rest: Some(rest), ..Loaded::whole(snapshot) });
     }
     let length = file.metadata().map_or(0, |m| if m.is_file() { m.len() } else { 0 });
-    let file = match load_lines(&start, &file, length) {
-        Some(file) => checked(file, &name)?,
-        None => {
-            if length > 0 {
-                file.seek(SeekFrom::Start(start.len() as u64)).map_err(io)?;
-            }
-            load_bytes(start, file, length, &name)?
+    let content = |problem| SnapshotError::Content { path: name.clone(), problem };
+    if let Some(file) = load_lines(&start, &file, length) {
+        return into_state(checked(file, &name)?).map_err(content).map(Loaded::whole);
+    }
+    if length > 0 {
+        file.seek(SeekFrom::Start(start.len() as u64)).map_err(io)?;
+    }
+    let mut bytes = load_bytes(start, file, length, &name)?;
+    if let Some(unreadable) = deferred.filter(|_| is_worth_blocks(&bytes)) {
+        match deferred::load(bytes, &name, unreadable) {
+            Ok((snapshot, rows)) => return Ok(Loaded { rows: Some(rows), ..Loaded::whole(snapshot) }),
+            Err(unused) => bytes = unused,
         }
-    };
-    let snapshot = into_state(file).map_err(|problem| SnapshotError::Content { path: name, problem })?;
-    Ok((snapshot, None))
+    }
+    let file = decode(&bytes, &name)?;
+    drop(bytes);
+    into_state(file).map_err(content).map(Loaded::whole)
 }
 
 /// Reads a file that is neither compressed nor a pipe without holding its text; `None` if that is not worth it, or if it
 /// is not as this program writes it. The beginning has been read.
 fn load_lines(start: &[u8], file: &File, length: u64) -> Option<SnapshotFile> {
-    let compressed = start.starts_with(&GZIP) || start.starts_with(&ZSTD);
-    if compressed || length < WORTH_THREADS {
+    if is_compressed(start) || length < WORTH_THREADS {
         return None;
     }
     lines::parse(start.chain(file), MAX_SIZE)
 }
 
 /// Reads all of a file of that length, 0 if it is not known. The beginning has been read.
-fn load_bytes(start: Vec<u8>, file: File, length: u64, name: &str) -> Result<SnapshotFile, SnapshotError> {
+fn load_bytes(start: Vec<u8>, file: File, length: u64, name: &str) -> Result<Vec<u8>, SnapshotError> {
     let mut bytes = start;
     // Room for the whole file at once, where its length is known: growing by doubling would touch twice what is needed.
     let _ = bytes.try_reserve(usize::try_from(length).unwrap_or(MOST_RESERVED).min(MOST_RESERVED) + BEYOND);
@@ -311,7 +355,15 @@ fn load_bytes(start: Vec<u8>, file: File, length: u64, name: &str) -> Result<Sna
     if read as u64 > most {
         return Err(SnapshotError::Content { path: name.to_string(), problem: ContentError::TooLarge });
     }
-    decode(&bytes, name)
+    Ok(bytes)
+}
+
+fn is_worth_blocks(bytes: &[u8]) -> bool {
+    is_compressed(bytes) && bytes.len() as u64 >= WORTH_THREADS_COMPRESSED
+}
+
+fn is_compressed(bytes: &[u8]) -> bool {
+    bytes.starts_with(&GZIP) || bytes.starts_with(&ZSTD)
 }
 
 fn load_archive(
@@ -357,10 +409,8 @@ pub(crate) fn decode(bytes: &[u8], name: &str) -> Result<SnapshotFile, SnapshotE
 /// it.
 fn decode_lines(bytes: &[u8]) -> Option<SnapshotFile> {
     let length = bytes.len() as u64;
-    if bytes.starts_with(&ZSTD) && length >= WORTH_THREADS_COMPRESSED {
-        lines::parse_zstd(bytes, most_held(length))
-    } else if bytes.starts_with(&GZIP) && length >= WORTH_THREADS_COMPRESSED {
-        lines::parse(flate2::read::MultiGzDecoder::new(bytes), most_held(length))
+    if is_worth_blocks(bytes) {
+        lines::parse_compressed(bytes, most_held(length)).map(Lines::into_file)
     } else if length >= WORTH_THREADS {
         lines::parse(bytes, MAX_SIZE)
     } else {
@@ -376,7 +426,7 @@ fn checked(file: SnapshotFile, name: &str) -> Result<SnapshotFile, SnapshotError
 }
 
 /// The most that is read of a compressed file of that length.
-fn most_held(length: u64) -> u64 {
+pub(crate) fn most_held(length: u64) -> u64 {
     length.saturating_mul(MOST_RATIO).saturating_add(ALWAYS).min(MAX_SIZE)
 }
 
@@ -427,7 +477,7 @@ pub fn looks_like_one(bytes: &[u8]) -> bool {
         #[serde(default)]
         allocations: Option<IgnoredAny>,
     }
-    if bytes.starts_with(&GZIP) || bytes.starts_with(&ZSTD) {
+    if is_compressed(bytes) {
         return true;
     }
     let text = bytes.trim_ascii_start();
@@ -458,7 +508,7 @@ pub fn parse(json: &[u8]) -> Result<SnapshotFile, ContentError> {
     Ok(file)
 }
 
-fn check_version(version: Option<u64>) -> Result<(), ContentError> {
+pub(crate) fn check_version(version: Option<u64>) -> Result<(), ContentError> {
     match version {
         Some(OLDEST_VERSION..=FORMAT_VERSION) => Ok(()),
         Some(v) => Err(ContentError::Version(v)),

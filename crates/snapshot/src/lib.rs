@@ -4,6 +4,7 @@
 //! - [`mod@file`]: the format, and reading it; `lines`: files of this program, block by block; `parallel`: other ones, in
 //!   several threads. [`build_state`]: the state of a file. [`mod@save`]: writing it. [`compact`]:
 //!   JSON without zero members.
+//! - `deferred`: states whose allocations are decoded when they are read.
 //! - [`mod@unload`]: a state as a file. [`mod@inspect`]: the summary of a snapshot. [`mod@diff`]: compares two.
 //! - [`anonymize`]: snapshots without names and secrets that produce the same plans.
 //! - [`mod@replace`]: atomic replacement of files, snapshots and others.
@@ -18,6 +19,7 @@ pub mod anonymize;
 pub mod archive;
 pub mod build_state;
 pub mod compact;
+mod deferred;
 pub mod diff;
 pub mod file;
 pub mod inspect;
@@ -29,5 +31,6 @@ pub mod save;
 pub mod side_index;
 pub mod unload;
 
-pub use file::{ClusterSnapshot, ContentError, SnapshotError, load, load_with_rest, read};
+pub use deferred::Unreadable;
+pub use file::{ClusterSnapshot, ContentError, SnapshotError, load, load_deferred, load_with_rest, read};
 pub use save::{Compression, save};

@@ -1,12 +1,14 @@
 //! The tables of allocations. Each allocation is stored with its node, so that a client's update changes one small tree;
 //! the table of all IDs contains only the node of each allocation.
 
+use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use imbl::{OrdMap, OrdSet};
 
 use super::id::Id;
-use super::lazy::rows::Rows;
+use super::lazy::facts::OrderedKeys;
+use super::lazy::rows::AllocRows;
 use super::lazy::table::{Base, Table};
 use super::usage::AllocEntry;
 use encamp_model::Allocation;
@@ -18,35 +20,57 @@ pub(super) const NO_SLOT: u32 = u32::MAX;
 #[derive(Debug, Clone, Default)]
 pub struct AllocsById(Table<Id, Arc<AllocEntry>>);
 
-/// The allocations of a node that nobody may have read yet: all are decoded when the first is read.
+/// The allocations of a node that nobody may have read yet.
 #[derive(Debug)]
 pub(super) struct LazyAllocs {
-    rows: Arc<dyn Rows>,
+    rows: Arc<dyn AllocRows>,
     slot: Option<u32>,
-    /// Ascending.
-    ids: Vec<Id>,
-    decoded: OnceLock<Vec<Arc<AllocEntry>>>,
+    ids: Ids,
+    decoded: OnceLock<Box<[OnceLock<Arc<AllocEntry>>]>>,
+}
+
+/// The IDs of allocations, ascending.
+#[derive(Debug)]
+enum Ids {
+    Own(Vec<Id>),
+    Ordered(Arc<OrderedKeys>, Range<usize>),
 }
 
 impl LazyAllocs {
     /// The allocations in a slot with these IDs, which ascend; without a slot, those whose nodes are not stored.
-    pub(super) fn new(rows: Arc<dyn Rows>, slot: Option<u32>, ids: Vec<Id>) -> LazyAllocs {
-        LazyAllocs { rows, slot, ids, decoded: OnceLock::new() }
+    pub(super) fn new(rows: Arc<dyn AllocRows>, slot: Option<u32>, ids: Vec<Id>) -> LazyAllocs {
+        LazyAllocs { rows, slot, ids: Ids::Own(ids), decoded: OnceLock::new() }
+    }
+
+    /// The same with the IDs at places among those of all allocations.
+    pub(super) fn ordered(
+        rows: Arc<dyn AllocRows>,
+        slot: Option<u32>,
+        keys: Arc<OrderedKeys>,
+        places: Range<usize>,
+    ) -> LazyAllocs {
+        LazyAllocs { rows, slot, ids: Ids::Ordered(keys, places), decoded: OnceLock::new() }
     }
 }
 
 impl Base<Id, Arc<AllocEntry>> for LazyAllocs {
     fn len(&self) -> usize {
-        self.ids.len()
+        match &self.ids {
+            Ids::Own(ids) => ids.len(),
+            Ids::Ordered(_, places) => places.len(),
+        }
     }
 
     fn key(&self, position: usize) -> Option<&Id> {
-        self.ids.get(position)
+        match &self.ids {
+            Ids::Own(ids) => ids.get(position),
+            Ids::Ordered(keys, places) => keys.id(places.clone().nth(position)?),
+        }
     }
 
     fn value(&self, position: usize) -> Option<&Arc<AllocEntry>> {
-        self.key(position)?;
-        self.decoded.get_or_init(|| self.rows.allocs(self.slot)).get(position)
+        let decoded = self.decoded.get_or_init(|| (0..self.len()).map(|_| OnceLock::new()).collect());
+        Some(decoded.get(position)?.get_or_init(|| self.rows.alloc(self.slot, position)))
     }
 }
 
@@ -68,6 +92,11 @@ impl AllocsById {
     /// Whether there is one of that ID: none is decoded for that.
     pub fn contains(&self, id: &Id) -> bool {
         self.0.contains(id)
+    }
+
+    /// The IDs, ascending: no allocation is decoded for that.
+    pub fn ids(&self) -> impl Iterator<Item = &Id> {
+        self.0.keys()
     }
 
     /// The allocations by ID, decoded.
@@ -99,6 +128,12 @@ impl AllocsById {
     }
 }
 
+impl From<OrdMap<Id, Arc<AllocEntry>>> for AllocsById {
+    fn from(entries: OrdMap<Id, Arc<AllocEntry>>) -> AllocsById {
+        AllocsById(Table::Tree(entries))
+    }
+}
+
 impl FromIterator<(Id, Arc<AllocEntry>)> for AllocsById {
     fn from_iter<I: IntoIterator<Item = (Id, Arc<AllocEntry>)>>(entries: I) -> AllocsById {
         AllocsById(Table::Tree(entries.into_iter().collect()))
@@ -126,6 +161,8 @@ pub(super) struct Allocs {
     /// By job ID and namespace: all allocations of a job ID are neighbours, whatever their namespace. With the slots of
     /// their nodes, so that those of a job are found without `slots`, a large tree.
     pub(super) by_job: Table<(Id, Id), OrdMap<Id, u32>>,
+    /// Where those are that nobody has read yet.
+    pub(super) rows: Option<Arc<dyn AllocRows>>,
 }
 
 impl Allocs {

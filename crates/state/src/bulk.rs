@@ -11,6 +11,7 @@ use super::id::Id;
 use super::lazy::table::Table;
 use super::node::NodeEntry;
 use super::slots::Slots;
+use super::sorted::full_map;
 use super::summary::NodeSummary;
 use super::tables::State;
 use super::usage::AllocEntry;
@@ -52,7 +53,17 @@ pub struct Rows {
 
 impl State {
     /// The state with these rows, the same as if they were added one by one to an empty one, in a fraction of the time.
-    pub fn load(rows: Rows) -> State {
+    pub fn load(mut rows: Rows) -> State {
+        let allocs = std::mem::take(&mut rows.allocs);
+        let (mut state, nodes) = State::without_nodes(rows);
+        state.touch(allocs.iter().map(|a| a.modify_index).max().unwrap_or_default());
+        let placed = state.place(allocs);
+        state.fill(nodes, &placed);
+        state
+    }
+
+    /// The state with the rows of all tables but those of nodes and allocations; and the nodes by slot.
+    pub(super) fn without_nodes(rows: Rows) -> (State, Vec<Arc<Node>>) {
         let mut state = State { server_settings: rows.server_settings, ..State::new() };
         rows.scheduler_config.into_iter().for_each(|c| state.set_scheduler_config(c));
         rows.node_pools.into_iter().for_each(|p| state.upsert_node_pool(p));
@@ -62,14 +73,10 @@ impl State {
         rows.csi_volumes.into_iter().for_each(|v| state.upsert_csi_volume(v));
         rows.host_volumes.into_iter().for_each(|v| state.upsert_host_volume(v));
         rows.host_volume_claims.into_iter().for_each(|c| state.upsert_host_volume_claim(c));
-        let of_nodes = rows.nodes.iter().map(|n| n.modify_index);
-        let of_allocs = rows.allocs.iter().map(|a| a.modify_index);
-        let newest = of_nodes.chain(of_allocs).max().unwrap_or_default();
+        let newest = rows.nodes.iter().map(|n| n.modify_index).max().unwrap_or_default();
         state.touch(newest.max(rows.index));
         let nodes = state.number(rows.nodes);
-        let placed = state.place(rows.allocs);
-        state.fill(nodes, &placed);
-        state
+        (state, nodes)
     }
 
     /// Gives each node its slot; the nodes by slot.
@@ -87,11 +94,11 @@ impl State {
         nodes
     }
 
-    /// Finds the node of each allocation; the allocations by ID.
+    /// Finds the slot of each allocation; the allocations by ID.
     fn place(&self, rows: Vec<Arc<Allocation>>) -> Vec<Placed> {
         let place = |alloc: Arc<Allocation>| {
             let slot = self.slots.get(alloc.node_id.as_str()).copied().unwrap_or(NO_SLOT);
-            Placed { id: Id::new(&alloc.id), slot, entry: Arc::new(AllocEntry::new(alloc)) }
+            Placed { id: Id::new(&alloc.id), slot, alloc }
         };
         let mut placed = in_threads(rows, |part| {
             let mut placed: Vec<Placed> = part.into_iter().map(place).collect();
@@ -116,13 +123,15 @@ impl State {
         let numbered: Vec<(usize, Arc<Node>)> = nodes.into_iter().enumerate().collect();
         let entry = |(slot, node): (usize, Arc<Node>)| {
             let mut entry = NodeEntry::new(node, u32::try_from(slot).unwrap_or(u32::MAX));
-            let of_node = allocs_of.get(slot).into_iter().flatten();
-            entry.put_allocs(of_node.map(|p| (p.id.clone(), p.entry.clone())));
+            // The entries of a node are made next to each other: they share the texts of its addresses.
+            let of_node = allocs_of.get(slot).into_iter().flatten().map(|p| (p.id.clone(), p.entry()));
+            let of_node: Vec<_> = of_node.collect();
+            entry.set_allocs(full_map(of_node.iter().cloned()));
             (NodeSummary::of(&entry), Some(Arc::new(entry)))
         };
         let (entries, by_job, slots) = thread::scope(|scope| {
             let by_job = scope.spawn(|| by_job(placed));
-            let slots = scope.spawn(|| placed.iter().map(|p| (p.id.clone(), p.slot)).collect::<imbl::OrdMap<_, _>>());
+            let slots = scope.spawn(|| full_map(placed.iter().map(|p| (p.id.clone(), p.slot))));
             let entries = in_threads(numbered, |part| part.into_iter().map(&entry).collect());
             (entries, joined(by_job), joined(slots))
         });
@@ -132,8 +141,9 @@ impl State {
         self.allocs = Allocs {
             slots: Table::Tree(slots),
             by_job: Table::Tree(by_job),
-            orphaned: orphaned().map(|p| (p.id.clone(), p.entry.clone())).collect(),
-            orphaned_by_node: orphaned().map(|p| (Id::new(&p.entry.alloc.node_id), p.id.clone())).collect(),
+            orphaned: orphaned().map(|p| (p.id.clone(), p.entry())).collect(),
+            orphaned_by_node: orphaned().map(|p| (Id::new(&p.alloc.node_id), p.id.clone())).collect(),
+            rows: None,
         };
     }
 }
@@ -142,7 +152,13 @@ impl State {
 struct Placed {
     id: Id,
     slot: u32,
-    entry: Arc<AllocEntry>,
+    alloc: Arc<Allocation>,
+}
+
+impl Placed {
+    fn entry(&self) -> Arc<AllocEntry> {
+        Arc::new(AllocEntry::new(self.alloc.clone()))
+    }
 }
 
 /// The allocations of each slot, by ID as they are.
@@ -160,17 +176,17 @@ fn by_slot(placed: &[Placed], count: usize) -> Vec<Vec<&Placed>> {
 fn by_job(placed: &[Placed]) -> imbl::OrdMap<(Id, Id), imbl::OrdMap<Id, u32>> {
     let mut of_job: HashMap<(&str, &str), Vec<&Placed>, IdHash> = HashMap::default();
     for p in placed {
-        of_job.entry((&p.entry.alloc.job_id, &p.entry.alloc.namespace)).or_default().push(p);
+        of_job.entry((&p.alloc.job_id, &p.alloc.namespace)).or_default().push(p);
     }
     let jobs = of_job.into_iter().map(|((job, namespace), of_job)| {
-        let slots: imbl::OrdMap<Id, u32> = of_job.into_iter().map(|p| (p.id.clone(), p.slot)).collect();
+        let slots = full_map(of_job.iter().map(|p| (p.id.clone(), p.slot)));
         ((Id::new(job), Id::new(namespace)), slots)
     });
     jobs.collect()
 }
 
 /// Applies a function to parts of a list, in as many threads as it is worth; the results of all parts in order.
-fn in_threads<T: Send, R: Send>(mut items: Vec<T>, apply: impl Fn(Vec<T>) -> Vec<R> + Sync) -> Vec<R> {
+pub(super) fn in_threads<T: Send, R: Send>(mut items: Vec<T>, apply: impl Fn(Vec<T>) -> Vec<R> + Sync) -> Vec<R> {
     let cores = thread::available_parallelism().map_or(1, usize::from);
     let threads = (items.len() / WORTH_A_THREAD).min(cores).min(MOST_THREADS);
     if threads < 2 {

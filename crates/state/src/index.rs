@@ -62,7 +62,14 @@ pub type CheckKey = (String, usize, usize);
 /// What a check says about numbered computed classes or nodes, so that it need not be made again, neither in another
 /// evaluation nor in another thread.
 #[derive(Debug)]
-pub struct Verdicts(Box<[AtomicU8]>);
+pub struct Verdicts {
+    by_number: Box<[AtomicU8]>,
+    /// By the traits of nodes.
+    by_traits: Mutex<HashMap<u64, bool>>,
+}
+
+/// Verdicts on more traits than that are not remembered.
+const MOST_TRAITS: usize = 256;
 
 const UNKNOWN: u8 = 0;
 const HOLDS: u8 = 1;
@@ -70,12 +77,29 @@ const FAILS: u8 = 2;
 
 impl Verdicts {
     fn new(count: usize) -> Verdicts {
-        Verdicts((0..count).map(|_| AtomicU8::new(UNKNOWN)).collect())
+        Verdicts { by_number: (0..count).map(|_| AtomicU8::new(UNKNOWN)).collect(), by_traits: Mutex::default() }
+    }
+
+    /// The same as [`Verdicts::holds`] of a node with these [`NodeInfo::traits`](crate::NodeInfo::traits), on which the
+    /// check depends alone: what is known of another node with them need not be found out again.
+    pub fn holds_alike(&self, number: usize, traits: u64, check: impl FnOnce() -> bool) -> bool {
+        self.holds(number, || {
+            // In a statement of its own: the lock is not held while the check is made.
+            let known = self.by_traits.lock().get(&traits).copied();
+            known.unwrap_or_else(|| {
+                let holds = check();
+                let mut by_traits = self.by_traits.lock();
+                if by_traits.len() < MOST_TRAITS {
+                    by_traits.insert(traits, holds);
+                }
+                holds
+            })
+        })
     }
 
     /// Whether the check holds for the class or node of a number; it is made only if that is not known.
     pub fn holds(&self, number: usize, check: impl FnOnce() -> bool) -> bool {
-        let Some(known) = self.0.get(number) else { return check() };
+        let Some(known) = self.by_number.get(number) else { return check() };
         // Who comes second finds the same.
         match known.load(Ordering::Relaxed) {
             UNKNOWN => {
@@ -265,6 +289,20 @@ mod tests {
         index.forget_node_verdicts();
         assert!(!index.node_verdicts("docker".into()).holds(1, || false));
         assert!(older.node_verdicts("docker".into()).holds(1, || false));
+    }
+
+    #[test]
+    fn nodes_with_the_same_traits_are_checked_once() {
+        let verdicts = Verdicts::new(4);
+        assert!(verdicts.holds_alike(0, 7, || true) && verdicts.holds_alike(1, 7, || false));
+        assert!(!verdicts.holds_alike(2, 8, || false) && !verdicts.holds_alike(3, 8, || true));
+        // What is known of a node itself stays.
+        assert!(verdicts.holds_alike(0, 8, || false));
+        for traits in 0..2 * MOST_TRAITS as u64 {
+            assert!(Verdicts::new(1).holds_alike(0, traits, || true));
+            verdicts.holds_alike(9, 10 + traits, || true);
+        }
+        assert_eq!(verdicts.by_traits.lock().len(), MOST_TRAITS);
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! - [`store`]: everything a server stores ([`StateStore`]): the state plus evaluations, summaries, policies and the
 //!   rest.
 //! - [`State::load`]: a whole state of [`Rows`].
+//! - `sorted`: trees of many rows.
 //! - `alloc_tables`: the tables of allocations ([`AllocsById`]). `allocs`: reads and writes of them.
 //! - [`Id`]: IDs and names as keys. [`IdHash`]: the hash of IDs.
 //! - [`index`]: the nodes as schedulers list them ([`NodeIndex`]).
@@ -36,6 +37,7 @@ pub mod ports;
 mod priorities;
 mod remove;
 mod slots;
+mod sorted;
 pub mod store;
 mod summary;
 mod tables;

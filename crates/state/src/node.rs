@@ -3,6 +3,8 @@
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
+use imbl::OrdMap;
+
 use super::alloc_tables::AllocsById;
 use super::id::Id;
 use super::lazy::rows::Rows;
@@ -55,6 +57,11 @@ impl NodeRecord {
             Record::Decoded(node) => &node.id,
             Record::Lazy(record) => &record.id,
         }
+    }
+
+    /// Decodes the record, if nobody has read it yet.
+    pub(super) fn decode(&self) {
+        let _: &Arc<Node> = self;
     }
 }
 
@@ -124,6 +131,12 @@ impl NodeEntry {
         for (id, entry) in allocs {
             self.allocs.insert(id, entry);
         }
+        self.sum_up();
+    }
+
+    /// Sets the allocations of a node that has none.
+    pub(super) fn set_allocs(&mut self, allocs: OrdMap<Id, Arc<AllocEntry>>) {
+        self.allocs = allocs.into();
         self.sum_up();
     }
 

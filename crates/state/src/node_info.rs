@@ -1,5 +1,7 @@
 //! The fixed facts of a node, derived from its record.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
+
 use serde::{Deserialize, Serialize};
 
 use super::ports::{PortSet, parse_port_list};
@@ -50,6 +52,26 @@ pub struct NodeInfo {
     device_groups: Vec<((String, String, String), Vec<String>)>,
     /// The node's computed class is the one its properties give, so that what holds for the class holds for the node.
     pub class_holds: bool,
+    /// A hash of what checks of drivers, networks and secrets depend on: nodes of one hash are alike to them.
+    pub traits: u64,
+}
+
+/// [`NodeInfo::traits`] of a node.
+fn traits_of(node: &Node) -> u64 {
+    // Equal in all runs of a build: side indexes hold it.
+    let mut hasher = DefaultHasher::new();
+    for (name, driver) in node.drivers.iter() {
+        (name, driver.detected && driver.healthy).hash(&mut hasher);
+    }
+    // Drivers of old clients are attributes, and so are releases; of all others it matters whether they are there.
+    let decides = |name: &str| name == "nomad.version" || name.starts_with("driver.");
+    let attributes = node.attributes.iter().map(|(name, value)| (name, Some(value).filter(|_| decides(name))));
+    attributes.collect::<Vec<_>>().hash(&mut hasher);
+    let resources = || node.node_resources.iter();
+    resources().flat_map(|r| &r.networks).map(|n| &n.mode).collect::<Vec<_>>().hash(&mut hasher);
+    let networks = resources().flat_map(|r| r.node_networks.iter().flatten());
+    networks.flat_map(|n| &n.addresses).map(|a| &a.alias).collect::<Vec<_>>().hash(&mut hasher);
+    hasher.finish()
 }
 
 /// MHz of one core.
@@ -64,6 +86,7 @@ impl NodeInfo {
         let class_holds = node.computed_class == node.compute_class();
         let max_allocs = node.node_max_allocs;
         let mut info = NodeInfo { dynamic_range: (20_000, 32_000), class_holds, max_allocs, ..Default::default() };
+        info.traits = traits_of(node);
         let Some(r) = &node.node_resources else { return info };
         let reserved = node.reserved_resources.clone().unwrap_or_default();
         let mut cores: Vec<(u16, i64)> = Vec::new();

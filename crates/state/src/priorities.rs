@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::usage::AllocEntry;
+use super::usage::{AllocEntry, AllocUsage};
 
 /// CPU, memory and disk of the live allocations of a node, by the priority of their jobs. Allocations without their job
 /// are left out: nobody can judge them.
@@ -24,8 +24,8 @@ struct Level {
 }
 
 /// MHz, MB of memory and MB of disk; nothing instead of the negative amounts of broken records.
-fn amounts(entry: &AllocEntry) -> [i64; 3] {
-    [entry.usage.cpu, entry.usage.memory, entry.usage.disk].map(|amount| amount.max(0))
+fn amounts(usage: &AllocUsage) -> [i64; 3] {
+    [usage.cpu, usage.memory, usage.disk].map(|amount| amount.max(0))
 }
 
 impl UsageByPriority {
@@ -38,15 +38,20 @@ impl UsageByPriority {
 
     /// Adds a live allocation.
     pub(super) fn add(&mut self, entry: &AllocEntry) {
-        let Some(job) = &entry.alloc.job else { return };
-        let place = self.levels.binary_search_by_key(&job.priority, |level| level.priority);
+        self.add_amounts(entry.alloc.job.as_ref().map(|job| job.priority), &entry.usage);
+    }
+
+    /// The same of an allocation whose job has that priority, if the job is known.
+    pub(super) fn add_amounts(&mut self, priority: Option<i64>, usage: &AllocUsage) {
+        let Some(priority) = priority else { return };
+        let place = self.levels.binary_search_by_key(&priority, |level| level.priority);
         let i = place.unwrap_or_else(|i| {
-            self.levels.insert(i, Level { priority: job.priority, count: 0, amounts: [0; 3] });
+            self.levels.insert(i, Level { priority, count: 0, amounts: [0; 3] });
             i
         });
         let Some(level) = self.levels.get_mut(i) else { return };
         level.count += 1;
-        for (sum, amount) in level.amounts.iter_mut().zip(amounts(entry)) {
+        for (sum, amount) in level.amounts.iter_mut().zip(amounts(usage)) {
             match sum.checked_add(amount) {
                 Some(larger) => *sum = larger,
                 None => self.inexact = true,
@@ -60,7 +65,7 @@ impl UsageByPriority {
         let Ok(i) = self.levels.binary_search_by_key(&job.priority, |level| level.priority) else { return };
         let Some(level) = self.levels.get_mut(i) else { return };
         level.count = level.count.saturating_sub(1);
-        for (sum, amount) in level.amounts.iter_mut().zip(amounts(entry)) {
+        for (sum, amount) in level.amounts.iter_mut().zip(amounts(&entry.usage)) {
             *sum = sum.saturating_sub(amount);
         }
         if level.count == 0 {
@@ -88,7 +93,6 @@ mod tests {
     use encamp_model::{Allocation, Job};
 
     use super::*;
-    use crate::usage::AllocUsage;
 
     fn entry(random: &mut Random) -> AllocEntry {
         let mut amount = || i64::try_from(random.below(5)).expect("small") * 100 - 100;

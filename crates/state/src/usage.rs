@@ -138,6 +138,8 @@ impl AllocUsage {
     /// (`docs/spec/scheduling.md §7.2`).
     fn add_networks(&mut self, r: &AllocatedResources) {
         if !r.shared.ports.is_empty() {
+            // Growing would make room for four.
+            self.ports.reserve_exact(r.shared.ports.len());
             self.ports.extend(r.shared.ports.iter().map(|p| UsedPort {
                 ip: p.host_ip.into(),
                 value: p.value,
@@ -152,6 +154,7 @@ impl AllocUsage {
 
     fn add_network(&mut self, n: &NetworkResource) {
         let ip = Text::from(&n.ip);
+        self.ports.reserve_exact(n.reserved_ports.len() + n.dynamic_ports.len());
         self.ports.extend(n.reserved_ports.iter().chain(&n.dynamic_ports).map(|p| UsedPort {
             ip: ip.clone(),
             value: p.value,
@@ -177,11 +180,16 @@ pub enum AllocPhase {
 impl AllocPhase {
     /// The phase of an allocation.
     pub fn of(alloc: &Allocation) -> AllocPhase {
-        if alloc.client_terminal() {
+        AllocPhase::of_statuses(&alloc.desired_status, &alloc.client_status)
+    }
+
+    /// The phase of an allocation with these statuses.
+    pub fn of_statuses(desired: &DesiredStatus, client: &ClientStatus) -> AllocPhase {
+        if client.ends_allocations() {
             AllocPhase::Ended
-        } else if alloc.server_terminal() {
+        } else if desired.ends_allocations() {
             AllocPhase::Stopping
-        } else if alloc.client_status == ClientStatus::Running && alloc.desired_status == DesiredStatus::Run {
+        } else if *client == ClientStatus::Running && *desired == DesiredStatus::Run {
             AllocPhase::Running
         } else {
             AllocPhase::Live
@@ -344,7 +352,14 @@ impl NodeUsage {
         amounts.into_iter().chain(bandwidths).all(|n| n.unsigned_abs() < LARGE)
     }
 
-    fn settle_cores(&mut self) {
+    /// Adds a live allocation; [`NodeUsage::settle_cores`] has to follow.
+    pub(super) fn count_in(&mut self, info: &NodeInfo, a: &AllocUsage) {
+        self.count += 1;
+        self.add(info, a);
+    }
+
+    /// Orders the cores that were added.
+    pub(super) fn settle_cores(&mut self) {
         self.cores.sort_unstable();
         self.core_overlap = self.cores.windows(2).any(|w| w[0] == w[1]);
     }

@@ -80,9 +80,9 @@ impl Seen {
         }
         *self = Seen {
             status: eval.status.clone(),
-            node: eval.node_id.clone(),
-            job: eval.job_id.clone(),
-            deployment: eval.deployment_id.clone(),
+            node: eval.node_id.to_string(),
+            job: eval.job_id.to_string(),
+            deployment: eval.deployment_id.to_string(),
             allocations: allocations.iter().map(|a| (a.id.to_string(), a.client_status.clone())).collect(),
         };
         news
@@ -149,7 +149,7 @@ fn watch_one(connection: &Connection, lines: &mut Lines<'_, '_>, id: &str, verbo
             lines.info(&format!("Monitoring next evaluation {} in {wait}", shown(&eval.next_eval)));
             connection.pause(duration::of_nanos(eval.wait));
         }
-        return Watched::ContinuedBy(eval.next_eval);
+        return Watched::ContinuedBy(eval.next_eval.to_string());
     }
     if !eval.deployment_id.is_empty() {
         lines.info(&format!("Monitoring deployment {}", shown(&eval.deployment_id)));

@@ -413,7 +413,7 @@ pub(crate) async fn metrics(request: Request) -> Outcome {
     }
     // A scrape returns current figures, not those of a second ago.
     if let Some(leader) = request.app().server().filter(|s| s.consensus().leads()) {
-        encamp_server::leadership::metrics::refresh(leader);
+        encamp_server::leadership::metrics::refresh(leader).await;
     }
     match metrics.prometheus() {
         Some(text) => Ok(Response::bytes(encamp_telemetry::PROMETHEUS_CONTENT_TYPE, text)),

@@ -40,7 +40,7 @@ pub(crate) async fn list(request: Request) -> Outcome {
             pager.page(Order::Indexed, rows, |e| format!("{}.{}", e.create_index, e.id), matches, keep)?
         } else {
             let rows = store.evals_from(&prefix).take_while(|e| e.id.starts_with(&prefix)).filter(wanted).cloned();
-            pager.page(Order::Text, rows, |e| e.id.clone(), matches, keep)?
+            pager.page(Order::Text, rows, |e| e.id.to_string(), matches, keep)?
         };
         Ok((store.index_of(Table::Evals), page))
     };
@@ -141,7 +141,7 @@ pub(crate) async fn one(request: Request) -> Outcome {
     let keys = vec![WatchKey::Row(Table::Evals, id.clone())];
     let read = |store: &StateStore| {
         let eval = store.eval(&id).map(|e| match related {
-            true => Arc::new(Evaluation { related_evals: endpoint::related(store, e), ..Evaluation::clone(e) }),
+            true => Arc::new(Evaluation { related_evals: endpoint::related(store, e).into(), ..Evaluation::clone(e) }),
             false => e.clone(),
         });
         Ok((eval.as_ref().map_or_else(|| store.index_of(Table::Evals), |e| e.modify_index), eval))
@@ -156,7 +156,7 @@ pub(crate) async fn allocations(request: Request, id: String) -> Outcome {
     let id = ids::full("alloc", &id)?;
     let keys = vec![WatchKey::OfEval(id.clone())];
     let read = |store: &StateStore| {
-        let namespace = store.eval(&id).map(|e| e.namespace.clone());
+        let namespace = store.eval(&id).map(|e| e.namespace.to_string());
         let stubs: Vec<AllocListStub> =
             store.allocs_of_eval(&id).map(|a| alloc::listed(&a.alloc, false, true)).collect();
         Ok((store.index_of(Table::Allocs), (namespace, stubs)))

@@ -115,7 +115,7 @@ fn paths(server: &Server, pattern: &str) -> Vec<String> {
             .map(String::from)
             .into();
     ids.extend(snapshot.root_keys().map(|k| k.meta.key_id.clone()));
-    ids.extend(snapshot.evals_by_create().map(|e| e.id.clone()));
+    ids.extend(snapshot.evals_by_create().map(|e| e.id.to_string()));
     let below = [
         "",
         "/allocations",

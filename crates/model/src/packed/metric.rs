@@ -1,14 +1,17 @@
-//! The metrics of a placement as bytes: which members are set, as bits, and the values of those.
+//! The metrics of a placement as bytes: which members are set, as bits, and the values of those. `written`: how they are
+//! written.
+
+mod written;
 
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Deserializer};
 
 use super::codec::{Reader, Writer, flag, uuid_bytes, uuid_text};
 use crate::alloc::{AllocMetric, NodeScoreMeta};
-use crate::scores::Scores;
+use crate::scores::{SCORERS, Scores};
 use crate::sorted_map::SortedMap;
 
 /// Texts that many metrics have; each takes a byte.
@@ -29,17 +32,6 @@ const FREQUENT: [&str; 16] = [
     "devices: no devices match request",
     "missing network",
     "missing compatible host volumes",
-];
-
-/// The scorers (`docs/spec/scheduling.md §10`), in the order in which the scheduler adds up their scores.
-const SCORERS: [&str; 7] = [
-    "binpack",
-    "devices",
-    "job-anti-affinity",
-    "node-reschedule-penalty",
-    "node-affinity",
-    "allocation-spread",
-    "preemption",
 ];
 
 /// Which members of a metric are set: those that are set most often have the lowest bits.
@@ -153,43 +145,89 @@ fn write<'a>(w: &mut Writer<'a>, m: &'a AllocMetric) {
     }
 }
 
+/// What comes before the scores of nodes, read without making texts.
+struct Head<'a> {
+    set: u64,
+    nodes_evaluated: i64,
+    nodes_in_pool: i64,
+    allocation_time: i64,
+    nodes_filtered: i64,
+    nodes_exhausted: i64,
+    coalesced_failures: i64,
+    node_pool: Cow<'a, str>,
+    nodes_available: Option<Counts<'a>>,
+    constraint_filtered: Counts<'a>,
+    class_filtered: Counts<'a>,
+    dimension_exhausted: Counts<'a>,
+    class_exhausted: Counts<'a>,
+}
+
+impl<'a> Head<'a> {
+    fn read(r: &mut Reader<'a>) -> Head<'a> {
+        let set = r.number();
+        let has = |bit: u64| set & bit != 0;
+        let mut number = |bit| if has(bit) { r.signed() } else { 0 };
+        // In the order in which they are written.
+        let nodes_evaluated = number(bit::NODES_EVALUATED);
+        let nodes_in_pool = number(bit::NODES_IN_POOL);
+        let allocation_time = number(bit::ALLOCATION_TIME);
+        let nodes_filtered = number(bit::NODES_FILTERED);
+        let nodes_exhausted = number(bit::NODES_EXHAUSTED);
+        let coalesced_failures = number(bit::COALESCED_FAILURES);
+        let node_pool = if has(bit::NODE_POOL) { r.text() } else { Cow::Borrowed("") };
+        let nodes_available = has(bit::NODES_AVAILABLE).then(|| read_counts(r));
+        let mut counts = |bit| if has(bit) { read_counts(r) } else { Counts::new() };
+        let constraint_filtered = counts(bit::CONSTRAINT_FILTERED);
+        let class_filtered = counts(bit::CLASS_FILTERED);
+        let dimension_exhausted = counts(bit::DIMENSION_EXHAUSTED);
+        let class_exhausted = counts(bit::CLASS_EXHAUSTED);
+        Head {
+            set,
+            nodes_evaluated,
+            nodes_in_pool,
+            allocation_time,
+            nodes_filtered,
+            nodes_exhausted,
+            coalesced_failures,
+            node_pool,
+            nodes_available,
+            constraint_filtered,
+            class_filtered,
+            dimension_exhausted,
+            class_exhausted,
+        }
+    }
+}
+
 fn read(r: &mut Reader<'_>) -> AllocMetric {
-    let set = r.number();
-    let mut m = AllocMetric::default();
-    for (n, bit) in [
-        (&mut m.nodes_evaluated, bit::NODES_EVALUATED),
-        (&mut m.nodes_in_pool, bit::NODES_IN_POOL),
-        (&mut m.allocation_time, bit::ALLOCATION_TIME),
-        (&mut m.nodes_filtered, bit::NODES_FILTERED),
-        (&mut m.nodes_exhausted, bit::NODES_EXHAUSTED),
-        (&mut m.coalesced_failures, bit::COALESCED_FAILURES),
-    ] {
-        if set & bit != 0 {
-            *n = r.signed();
-        }
+    let head = Head::read(r);
+    fn owned<C: FromIterator<(String, i64)>>(counts: Counts<'_>) -> C {
+        counts.into_iter().map(|(text, n)| (text.into_owned(), n)).collect()
     }
-    if set & bit::NODE_POOL != 0 {
-        m.node_pool = r.text().into_owned();
-    }
-    if set & bit::NODES_AVAILABLE != 0 {
-        m.nodes_available = Some(Arc::new(read_counts(r).collect::<SortedMap<i64>>()));
-    }
-    for (map, bit) in [
-        (&mut m.constraint_filtered, bit::CONSTRAINT_FILTERED),
-        (&mut m.class_filtered, bit::CLASS_FILTERED),
-        (&mut m.dimension_exhausted, bit::DIMENSION_EXHAUSTED),
-        (&mut m.class_exhausted, bit::CLASS_EXHAUSTED),
-    ] {
-        if set & bit != 0 {
-            *map = read_counts(r).collect();
-        }
-    }
-    if set & bit::SCORES_OF_NODES != 0 {
+    let mut m = AllocMetric {
+        nodes_evaluated: head.nodes_evaluated,
+        nodes_filtered: head.nodes_filtered,
+        nodes_in_pool: head.nodes_in_pool,
+        node_pool: head.node_pool.into_owned(),
+        nodes_available: head.nodes_available.map(|counts| Arc::new(owned::<SortedMap<i64>>(counts))),
+        class_filtered: owned(head.class_filtered),
+        constraint_filtered: owned(head.constraint_filtered),
+        nodes_exhausted: head.nodes_exhausted,
+        class_exhausted: owned(head.class_exhausted),
+        dimension_exhausted: owned(head.dimension_exhausted),
+        allocation_time: head.allocation_time,
+        coalesced_failures: head.coalesced_failures,
+        ..AllocMetric::default()
+    };
+    if head.set & bit::SCORES_OF_NODES != 0 {
         m.score_meta_data = read_nodes(r);
     }
-    read_rare(r, set, &mut m);
+    read_rare(r, head.set, &mut m);
     m
 }
+
+/// Counts by text, in ascending order.
+type Counts<'a> = Vec<(Cow<'a, str>, i64)>;
 
 fn write_counts<'a>(w: &mut Writer<'a>, counts: impl ExactSizeIterator<Item = (&'a String, &'a i64)>) {
     w.count(counts.len());
@@ -199,8 +237,8 @@ fn write_counts<'a>(w: &mut Writer<'a>, counts: impl ExactSizeIterator<Item = (&
     }
 }
 
-fn read_counts(r: &mut Reader<'_>) -> impl Iterator<Item = (String, i64)> {
-    (0..r.count()).map(|_| (r.text().into_owned(), r.signed()))
+fn read_counts<'a>(r: &mut Reader<'a>) -> Counts<'a> {
+    (0..r.count()).map(|_| (r.text(), r.signed())).collect()
 }
 
 /// Members that metrics of placements do not have, only those of failures.
@@ -236,9 +274,14 @@ fn read_rare(r: &mut Reader<'_>, set: u64, m: &mut AllocMetric) {
 
 /// The mean of the scores as the scheduler takes it: those that are 0 do not count, but for the first.
 fn mean(scores: &Scores) -> f64 {
+    mean_of(|scorer| scores.get(scorer))
+}
+
+/// The mean of the scores that a function gives.
+fn mean_of(score: impl Fn(&str) -> Option<f64>) -> f64 {
     let (mut sum, mut count) = (0.0, 0.0);
     for (at, scorer) in SCORERS.iter().enumerate() {
-        match scores.get(scorer) {
+        match score(scorer) {
             Some(score) if at == 0 || score != 0.0 => {
                 sum += score;
                 count += 1.0;
@@ -289,32 +332,90 @@ fn write_nodes<'a>(w: &mut Writer<'a>, nodes: &'a [NodeScoreMeta]) {
     }
 }
 
-fn read_nodes(r: &mut Reader<'_>) -> Vec<NodeScoreMeta> {
-    let count = r.count();
-    let mut nodes: Vec<NodeScoreMeta> = Vec::with_capacity(count);
-    for _ in 0..count {
+/// The name of a scorer.
+#[derive(Clone)]
+enum Scorer<'a> {
+    Known(&'static str),
+    Other(Cow<'a, str>),
+}
+
+impl Scorer<'_> {
+    fn name(&self) -> &str {
+        match self {
+            Scorer::Known(name) => name,
+            Scorer::Other(name) => name,
+        }
+    }
+}
+
+/// The ID of a node.
+enum NodeId<'a> {
+    Uuid([u8; 16]),
+    Other(Cow<'a, str>),
+}
+
+/// Reads the scores of nodes one after the other.
+#[derive(Clone)]
+struct Nodes<'a> {
+    rest: Reader<'a>,
+    left: usize,
+    /// The scores of the node that was read last.
+    scores: Vec<(Scorer<'a>, f64)>,
+    /// Those of the node before.
+    before: Vec<(Scorer<'a>, f64)>,
+}
+
+fn score_of(scores: &[(Scorer<'_>, f64)], name: &str) -> Option<f64> {
+    scores.iter().find(|(scorer, _)| scorer.name() == name).map(|(_, score)| *score)
+}
+
+impl<'a> Nodes<'a> {
+    fn new(mut rest: Reader<'a>) -> Nodes<'a> {
+        let left = rest.count();
+        Nodes { rest, left, scores: Vec::new(), before: Vec::new() }
+    }
+
+    /// Reads the next node: its ID and its final score. The other scores are in `scores` then.
+    fn read_next(&mut self) -> Option<(NodeId<'a>, f64)> {
+        self.left = self.left.checked_sub(1)?;
+        std::mem::swap(&mut self.scores, &mut self.before);
+        self.scores.clear();
+        let r = &mut self.rest;
         let head = r.number();
-        let node_id = if head & IS_UUID != 0 { uuid_text(r.array()) } else { r.text().into_owned() };
-        let scored = r.capped(head >> NODE_BITS);
-        let mut scores = Scores(Vec::with_capacity(scored));
-        for _ in 0..scored {
+        let id = if head & IS_UUID != 0 { NodeId::Uuid(r.array()) } else { NodeId::Other(r.text()) };
+        for _ in 0..r.capped(head >> NODE_BITS) {
             let code = r.number();
             let known = usize::try_from(code >> form::BITS).ok().and_then(|n| SCORERS.get(n.checked_sub(1)?));
-            let name: Cow<'static, str> = match known {
-                Some(name) => (*name).into(),
-                None => r.text().into_owned().into(),
-            };
+            let scorer = known.map_or_else(|| Scorer::Other(r.text()), |name| Scorer::Known(name));
             let score = match code & ((1 << form::BITS) - 1) {
                 form::ZERO => 0.0,
-                form::SAME => nodes.last().and_then(|b| b.scores.get(&name)).unwrap_or_default(),
+                form::SAME => score_of(&self.before, scorer.name()).unwrap_or_default(),
                 form::SINGLE => f32::from_le_bytes(r.array()).into(),
                 _ => f64::from_le_bytes(r.array()),
             };
-            scores.0.push((name, score));
+            self.scores.push((scorer, score));
         }
-        let norm_score = if head & IS_MEAN != 0 { mean(&scores) } else { f64::from_le_bytes(r.array()) };
-        nodes.push(NodeScoreMeta { node_id, scores, norm_score });
+        let is_mean = head & IS_MEAN != 0;
+        let last = if is_mean { mean_of(|name| score_of(&self.scores, name)) } else { f64::from_le_bytes(r.array()) };
+        Some((id, last))
     }
+}
+
+fn read_nodes(r: &mut Reader<'_>) -> Vec<NodeScoreMeta> {
+    let mut rest = Nodes::new(r.clone());
+    let mut nodes: Vec<NodeScoreMeta> = Vec::with_capacity(rest.left);
+    while let Some((id, norm_score)) = rest.read_next() {
+        let node_id = match id {
+            NodeId::Uuid(bytes) => uuid_text(bytes),
+            NodeId::Other(text) => text.into_owned(),
+        };
+        let named = rest.scores.iter().map(|(scorer, score)| match scorer {
+            Scorer::Known(name) => (Cow::Borrowed(*name), *score),
+            Scorer::Other(name) => (Cow::Owned(name.to_string()), *score),
+        });
+        nodes.push(NodeScoreMeta { node_id, scores: Scores(named.collect()), norm_score });
+    }
+    *r = rest.rest;
     nodes
 }
 
@@ -328,12 +429,6 @@ impl PartialEq for PackedMetric {
 impl fmt::Debug for PackedMetric {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.unpack().fmt(f)
-    }
-}
-
-impl Serialize for PackedMetric {
-    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
-        self.unpack().serialize(s)
     }
 }
 

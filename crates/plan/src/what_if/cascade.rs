@@ -225,12 +225,12 @@ impl Cascade {
     fn enqueue(&mut self, key: &JobKey, t: &Trigger) {
         let job = self.state.job(&key.0, &key.1);
         let eval = Evaluation {
-            id: self.made.id(),
-            namespace: key.0.clone(),
+            id: self.made.id().into(),
+            namespace: Text::from(&key.0),
             priority: t.priority,
             r#type: t.r#type.clone(),
             triggered_by: t.reason.clone(),
-            job_id: key.1.clone(),
+            job_id: Text::from(&key.1),
             job_modify_index: job.map_or(0, |j| j.modify_index),
             status: EvalStatus::Pending,
             create_time: self.now,
@@ -549,5 +549,5 @@ fn gives_room(state: &State, plan: &Plan) -> bool {
 }
 
 fn job_of(eval: &Evaluation) -> JobKey {
-    (eval.namespace.clone(), eval.job_id.clone())
+    (eval.namespace.to_string(), eval.job_id.to_string())
 }

@@ -98,8 +98,8 @@ impl Generic<'_, '_> {
         let e = Evaluation {
             escaped_computed_class: a.stack.escaped(),
             class_eligibility: a.stack.class_eligibility(),
-            quota_limit_reached: String::new(),
-            missing_non_node_resources: a.stack.missing_non_node_resources(),
+            quota_limit_reached: Text::default(),
+            missing_non_node_resources: a.stack.missing_non_node_resources().into_iter().collect(),
             ..self.eval.clone()
         };
         self.planner.reblock_eval(e);
@@ -109,7 +109,7 @@ impl Generic<'_, '_> {
         let deployment = a.deployment.as_ref().map_or("", |d| d.id.as_str());
         let e = Evaluation {
             failed_tg_allocs: a.failed,
-            queued_allocations: a.queued,
+            queued_allocations: a.queued.into_iter().collect(),
             plan_annotations: Some(Box::new(a.annotations)),
             ..with_status(&self.eval, status, description, deployment, self.ctx.now)
         };
@@ -175,8 +175,8 @@ impl Attempt {
         }
         if g.eval.wait_until.is_zero() {
             for mut e in follow_ups {
-                e.previous_eval = g.eval.id.clone();
-                g.eval.next_eval = e.id.clone();
+                e.previous_eval = Text::unshared(&g.eval.id);
+                g.eval.next_eval = Text::unshared(&e.id);
                 g.planner.create_eval(e);
             }
         }
@@ -263,7 +263,7 @@ impl Attempt {
         let mut e = blocked_eval(&g.eval, g.ctx, &self.failed, classes, missing);
         e.triggered_by = trigger;
         e.status_description = description.into();
-        g.eval.blocked_eval = e.id.clone();
+        g.eval.blocked_eval = Text::unshared(&e.id);
         g.blocked = true;
         g.planner.create_eval(e);
     }

@@ -163,7 +163,7 @@ fn accepted_plans_complete_the_evaluation() {
     let placed: Vec<&str> = r.plans[0].node_allocation["n1"].iter().map(|a| a.name.as_str()).collect();
     assert_eq!(placed, ["web.g[0]", "web.g[1]"]);
     assert_eq!((r.plans.len(), &r.updated[0].status), (1, &EvalStatus::Complete));
-    assert_eq!(r.updated[0].queued_allocations, BTreeMap::from([("g".to_string(), 0)]));
+    assert_eq!(r.updated[0].queued_allocations, [("g".to_string(), 0)].into());
 }
 
 #[test]

@@ -106,15 +106,17 @@ impl Stack {
             Some(true) => {}
             None => {
                 let constraints = &current.groups[search.number].constraints;
-                let node: &Node = &entry.node;
+                // The record of a node is decoded when it is read: this is not read if the rest suffices.
+                let node = || -> &Node { &entry.node };
                 let failing = |node: &_| constraints.failing(|| node, class, holds).map(|c| c.text.clone());
                 let unconstrained = |n: &_| feasible::group_refuses(group, |_| None, &self.network, n).is_none();
                 let verdicts = search.verdicts.as_ref();
-                let suits = verdicts.is_some_and(|v| v.holds(entry.slot as usize, || unconstrained(node)));
+                let (slot, traits) = (entry.slot as usize, entry.info.traits);
+                let suits = verdicts.is_some_and(|v| v.holds_alike(slot, traits, || unconstrained(node())));
                 let refusal = if suits {
-                    failing(node).map(Into::into)
+                    constraints.failing(node, class, holds).map(|c| c.text.clone().into())
                 } else {
-                    feasible::group_refuses(group, failing, &self.network, node)
+                    feasible::group_refuses(group, failing, &self.network, node())
                 };
                 if !group.escaped {
                     self.classes.set_group(class_number, class, refusal.is_none());

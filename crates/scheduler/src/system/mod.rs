@@ -82,7 +82,7 @@ impl Outcome {
     fn into_eval(self, eval: &Evaluation, status: EvalStatus, description: &str, now: i64) -> Evaluation {
         Evaluation {
             failed_tg_allocs: self.failed,
-            queued_allocations: self.queued,
+            queued_allocations: self.queued.into_iter().collect(),
             plan_annotations: Some(Box::new(self.annotations)),
             ..common::with_status(eval, status, description, &self.deployment_id, now)
         }

@@ -270,7 +270,7 @@ impl<'a, 'p> Placer<'a, 'p> {
         let classes = if self.stack.escaped() { None } else { Some(self.stack.class_eligibility()) };
         let missing = self.stack.missing_non_node_resources();
         let mut blocked = common::blocked_eval(self.eval, ctx, &self.failed, classes, missing);
-        blocked.node_id = entry.node_id.to_string();
+        blocked.node_id = entry.node_id.into();
         self.blocked.push(blocked);
     }
 

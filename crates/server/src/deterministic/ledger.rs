@@ -23,7 +23,7 @@ impl Ledger {
             let (other, id, job) = (other.0, &eval.id, &eval.job_id);
             sim.broken(&format!("evaluation {id} of job {job} is delivered while {other} is outstanding"));
         }
-        self.out.insert(eval.id.clone(), job);
+        self.out.insert(eval.id.to_string(), job);
         sim::has(Bug::DoubleDequeue)
     }
 

@@ -39,7 +39,7 @@ pub async fn stop(
         reschedule: Some(reschedule),
         ..Default::default()
     };
-    let eval_id = eval.id.clone();
+    let eval_id = eval.id.to_string();
     let transitions = BTreeMap::from([(alloc.id.to_string(), transition)]);
     let (index, _) = server.commit(Operation::AllocTransition { transitions, evals: vec![eval] }).await?;
     Ok(AllocStopResponse { eval_id, index })

@@ -51,7 +51,7 @@ pub async fn pause(server: &Leading, id: &str, pause: bool) -> Result<Deployment
         if pause { (DeploymentStatus::Paused, rollout::PAUSED) } else { (DeploymentStatus::Running, rollout::RUNNING) };
     let update = DeploymentStatusUpdate { deployment_id: id.into(), status, status_description: text.into() };
     let eval = (!pause).then(|| rollout::evaluation(&t.deployment, &t.job, now, ids::uuid()));
-    let eval_id = eval.as_ref().map(|e| e.id.clone()).unwrap_or_default();
+    let eval_id = eval.as_ref().map(|e| e.id.to_string()).unwrap_or_default();
     let op = DeploymentStatusChange { update, job: None, eval, now };
     let (index, _) = server.commit(Operation::DeploymentStatus(Box::new(op))).await?;
     Ok(answer(eval_id, index))
@@ -75,7 +75,7 @@ pub async fn fail(server: &Leading, id: &str) -> Result<DeploymentUpdateResponse
     let now = ids::now();
     let f = failure(&store, &t, Cause::Operator, rollout::any_auto_revert(&t.deployment));
     let eval = rollout::evaluation(&t.deployment, &t.job, now, ids::uuid());
-    let eval_id = eval.id.clone();
+    let eval_id = eval.id.to_string();
     let op = DeploymentStatusChange { update: f.update, job: f.rollback, eval: Some(eval), now };
     let (index, _) = server.commit(Operation::DeploymentStatus(Box::new(op))).await?;
     Ok(DeploymentUpdateResponse { reverted_job_version: f.reverted_version, ..answer(eval_id, index) })
@@ -94,7 +94,7 @@ pub async fn promote(
     let t = target(&server.snapshot(), id, "can't promote terminal deployment")?;
     let now = ids::now();
     let eval = rollout::evaluation(&t.deployment, &t.job, now, ids::uuid());
-    let eval_id = eval.id.clone();
+    let eval_id = eval.id.to_string();
     let op = DeploymentPromotion { id: id.into(), groups, eval: Some(eval), now };
     let (index, _) = server.commit(Operation::DeploymentPromotion(Box::new(op))).await?;
     Ok(answer(eval_id, index))
@@ -135,7 +135,7 @@ pub async fn set_health(
         failure(&store, &t, Cause::CalledUnhealthy, roll_back)
     });
     let eval = rollout::evaluation(&t.deployment, &t.job, now, ids::uuid());
-    let eval_id = eval.id.clone();
+    let eval_id = eval.id.to_string();
     let reverted_job_version = failed.as_ref().and_then(|f| f.reverted_version);
     let (update, job) = failed.map_or((None, None), |f| (Some(f.update), f.rollback));
     let op = DeploymentAllocHealth { id: id.into(), healthy, unhealthy, update, job, eval: Some(eval), now };

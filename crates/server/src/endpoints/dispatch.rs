@@ -33,7 +33,7 @@ pub async fn dispatch(
     let eval = dispatch::evaluation(&child, now, ids::uuid);
     let mut answer = JobDispatchResponse {
         dispatched_job_id: child.id.clone(),
-        eval_id: eval.as_ref().map(|e| e.id.clone()).unwrap_or_default(),
+        eval_id: eval.as_ref().map(|e| e.id.to_string()).unwrap_or_default(),
         ..Default::default()
     };
     let made = eval.is_some();

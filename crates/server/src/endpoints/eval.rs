@@ -19,9 +19,9 @@ const PER_ENTRY: usize = 728;
 
 /// The evaluations connected with this one through predecessors, successors and blocked evaluations, ordered by ID.
 pub fn related(store: &StateStore, eval: &Evaluation) -> Vec<EvaluationStub> {
-    let links = |e: &Evaluation| [&e.next_eval, &e.previous_eval, &e.blocked_eval].map(String::clone);
-    let mut found: BTreeMap<String, EvaluationStub> = BTreeMap::new();
-    let mut queue: VecDeque<String> = links(eval).into();
+    let links = |e: &Evaluation| [&e.next_eval, &e.previous_eval, &e.blocked_eval].map(Text::clone);
+    let mut found: BTreeMap<Text, EvaluationStub> = BTreeMap::new();
+    let mut queue: VecDeque<Text> = links(eval).into();
     while let Some(id) = queue.pop_front() {
         if id.is_empty() || id == eval.id || found.contains_key(&id) {
             continue;
@@ -130,7 +130,7 @@ pub async fn delete_found(server: &Leading, found: &[Arc<Evaluation>]) -> Result
     server.wait_ready().await?;
     check_paused(server)?;
     let store = server.snapshot();
-    let safe: Vec<String> = found.iter().filter(|e| safe_to_delete(&store, e)).map(|e| e.id.clone()).collect();
+    let safe: Vec<String> = found.iter().filter(|e| safe_to_delete(&store, e)).map(|e| e.id.to_string()).collect();
     let mut answer = EvalDeleteResponse::default();
     for page in safe.chunks(PER_ENTRY) {
         check_paused(server)?;

@@ -176,7 +176,7 @@ pub(super) async fn put_job(server: &Leading, put: Put, existing: Option<&Job>) 
     let Put { mut job, eval, submission, enforce_index, now } = put;
     let mut answer = JobRegisterResponse::default();
     if let Some(e) = &eval {
-        answer.eval_id.clone_from(&e.id);
+        answer.eval_id = e.id.to_string();
     }
     if let Some(old) = existing.filter(|old| !spec_changed(old, &job)) {
         (answer.job_modify_index, answer.index) = (old.modify_index, old.modify_index);

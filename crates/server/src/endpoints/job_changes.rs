@@ -53,7 +53,7 @@ pub async fn deregister(
         priority: priority.unwrap_or(DEFAULT_PRIORITY),
         ..Evaluation::pending(&job, EvalTrigger::JobDeregister, now, ids::uuid())
     });
-    let eval_id = eval.as_ref().map(|e| e.id.clone()).unwrap_or_default();
+    let eval_id = eval.as_ref().map(|e| e.id.to_string()).unwrap_or_default();
     let op = JobDeregister {
         job: JobKey::new(namespace, id),
         purge: stop.purge,
@@ -109,7 +109,7 @@ pub async fn evaluate(
         job_modify_index: job.modify_index,
         ..Evaluation::pending(&job, EvalTrigger::JobRegister, now, ids::uuid())
     };
-    let eval_id = eval.id.clone();
+    let eval_id = eval.id.to_string();
     let transitions = if options.force_reschedule { to_force(&store, &job) } else { BTreeMap::new() };
     let op = if transitions.is_empty() {
         Operation::EvalUpdate { evals: vec![eval] }

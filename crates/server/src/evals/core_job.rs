@@ -91,7 +91,7 @@ impl CoreJob {
 /// A core evaluation: never stored, exists only in the leader's broker (`docs/spec/garbage-collection.md §1.1`).
 pub(crate) fn core_eval(kind: CoreJob, index: u64) -> Evaluation {
     Evaluation {
-        id: ids::uuid(),
+        id: ids::uuid().into(),
         namespace: "-".into(),
         priority: PRIORITY,
         r#type: JobType::Core,

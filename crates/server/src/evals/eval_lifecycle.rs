@@ -130,7 +130,7 @@ mod tests {
     const NOW: i64 = 1_700_000_000_000_000_000;
 
     fn eval(id: &str, priority: i64, status: EvalStatus, snapshot_index: u64) -> Evaluation {
-        let (id, namespace, job_id) = (id.to_string(), "default".to_string(), "web".to_string());
+        let (id, namespace, job_id) = (id.into(), "default".into(), "web".into());
         let r#type = JobType::Service;
         Evaluation { id, namespace, job_id, r#type, status, priority, snapshot_index, ..Default::default() }
     }
@@ -170,7 +170,7 @@ mod tests {
 
         fn take(&mut self) -> Option<String> {
             let taken = self.broker.dequeue(&[JobType::Service], NOW, 0, || "t".into());
-            taken.expect("enabled").map(|d| d.eval.id.clone())
+            taken.expect("enabled").map(|d| d.eval.id.to_string())
         }
 
         fn new_leader(&mut self) {
@@ -223,7 +223,7 @@ mod tests {
         w.write(Operation::PlanResults(Box::new(PlanResults { eval_id: "older".into(), ..Default::default() })));
         assert!(w.blocked.take_duplicates().is_empty());
         w.blocked.block(Arc::new(eval("older", 50, EvalStatus::Blocked, 10)), None, NOW);
-        let duplicates: Vec<String> = w.blocked.take_duplicates().iter().map(|e| e.id.clone()).collect();
+        let duplicates: Vec<String> = w.blocked.take_duplicates().iter().map(|e| e.id.to_string()).collect();
         assert_eq!((duplicates, w.blocked.stats().blocked), (vec!["newer".to_string()], 1));
     }
 
@@ -275,10 +275,10 @@ mod tests {
                 }
                 list.iter().for_each(|e| alone.evals(vec![e.clone()]));
                 w.evals(list);
-                duplicates.extend(w.blocked.take_duplicates().iter().map(|e| e.id.clone()));
+                duplicates.extend(w.blocked.take_duplicates().iter().map(|e| e.id.to_string()));
             }
             let stored = |w: &World| -> BTreeMap<String, EvalStatus> {
-                w.store.evals_by_create().map(|e| (e.id.clone(), e.status.clone())).collect()
+                w.store.evals_by_create().map(|e| (e.id.to_string(), e.status.clone())).collect()
             };
             assert_eq!(stored(&w), model, "seed {seed}");
             assert_eq!(stored(&alone), model, "seed {seed}");
@@ -297,7 +297,9 @@ mod tests {
             }
             // What another evaluation has superseded may end before it is cancelled.
             let superseded = w.broker.take_cancelable(9);
-            queued.extend(superseded.iter().filter(|e| model[&e.id] == EvalStatus::Pending).map(|e| e.id.clone()));
+            queued.extend(
+                superseded.iter().filter(|e| model[e.id.as_str()] == EvalStatus::Pending).map(|e| e.id.to_string()),
+            );
             let pending = model.iter().filter(|(_, s)| **s == EvalStatus::Pending).map(|(id, _)| id.clone());
             assert_eq!(queued, pending.collect(), "seed {seed}: {model:?}");
         }

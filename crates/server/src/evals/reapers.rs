@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::evals::broker::DELIVERY_LIMIT;
 use crate::fsm::eval_times::modify_time;
-use encamp_model::{EvalStatus, EvalTrigger, Evaluation, JobType, SECOND};
+use encamp_model::{EvalStatus, EvalTrigger, Evaluation, JobType, SECOND, Text};
 use encamp_ops::Operation;
 
 /// The minimum delay of the follow-up of a failed evaluation, in nanoseconds.
@@ -15,7 +15,7 @@ pub(crate) const FOLLOW_UP_SPREAD: u64 = 300 * SECOND.unsigned_abs();
 pub(crate) const REAP_INTERVAL: i64 = 5 * SECOND;
 
 fn ended(eval: &Evaluation, status: EvalStatus, description: String, now: i64) -> Evaluation {
-    Evaluation { status, status_description: description, modify_time: modify_time(eval, now), ..eval.clone() }
+    Evaluation { status, status_description: description.into(), modify_time: modify_time(eval, now), ..eval.clone() }
 }
 
 /// The evaluations to write, in one entry, for an evaluation of the failed queue: itself as failed and, if its job
@@ -36,7 +36,7 @@ pub fn failed(
         return vec![old];
     }
     let next = Evaluation {
-        id: new_id(),
+        id: new_id().into(),
         namespace: eval.namespace.clone(),
         priority: eval.priority,
         r#type: eval.r#type.clone(),
@@ -45,12 +45,12 @@ pub fn failed(
         job_modify_index: eval.job_modify_index,
         status: EvalStatus::Pending,
         wait: FOLLOW_UP_DELAY.saturating_add_unsigned(random % FOLLOW_UP_SPREAD),
-        previous_eval: eval.id.clone(),
+        previous_eval: Text::unshared(&eval.id),
         create_time: now,
         modify_time: now,
         ..Evaluation::default()
     };
-    old.next_eval.clone_from(&next.id);
+    old.next_eval = Text::unshared(&next.id);
     vec![old, next]
 }
 

@@ -73,7 +73,7 @@ fn cancel_blocked(txn: &mut Txn, done: &Evaluation) {
     for eval in blocked {
         let mut eval = Evaluation::clone(&eval);
         eval.status = EvalStatus::Canceled;
-        eval.status_description = format!("evaluation {:?} successful", done.id);
+        eval.status_description = format!("evaluation {:?} successful", done.id).into();
         eval.modify_index = txn.index;
         eval.modify_time = done.modify_time;
         txn.put_eval(Arc::new(eval));

@@ -69,5 +69,5 @@ pub(crate) fn apply(txn: &mut Txn, c: &NodeChange, limits: Limits) -> Result<Rep
     if !evals.is_empty() {
         eval::update(txn, &evals)?;
     }
-    Ok(Reply::Evaluations(evals.into_iter().map(|e| e.id).collect()))
+    Ok(Reply::Evaluations(evals.into_iter().map(|e| e.id.to_string()).collect()))
 }

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use encamp_model::{Allocation, EvalTrigger, Evaluation, Job, JobType, Node, NodeEvent, NodeStatus};
+use encamp_model::{Allocation, EvalTrigger, Evaluation, Job, JobType, Node, NodeEvent, NodeStatus, Text};
 use encamp_scheduler::candidates::covers;
 use encamp_state::State;
 
@@ -82,7 +82,7 @@ pub fn node_evals(
     let of_system = system.iter().map(|job| (&*job.namespace, &*job.id, *job));
     let jobs = of_allocs.chain(of_system).filter(|(namespace, id, _)| seen.insert((*namespace, *id)));
     let evals = jobs.map(|(_, _, job)| Evaluation {
-        node_id: node.id.clone(),
+        node_id: Text::from(&node.id),
         node_modify_index: index,
         ..Evaluation::pending(job, EvalTrigger::NodeUpdate, now, new_id())
     });

@@ -116,7 +116,7 @@ fn job(r: &mut Random, id: &str) -> Job {
 
 fn eval(r: &mut Random, id: String) -> Evaluation {
     Evaluation {
-        id,
+        id: id.into(),
         namespace: "default".into(),
         job_id: (*r.pick(&JOBS).unwrap()).into(),
         r#type: JobType::Service,
@@ -136,7 +136,7 @@ fn alloc_ids(s: &StateStore) -> Vec<String> {
 }
 
 fn eval_ids(s: &StateStore) -> Vec<String> {
-    s.evals_from("").map(|e| e.id.clone()).collect()
+    s.evals_from("").map(|e| e.id.to_string()).collect()
 }
 
 fn plan(r: &mut Random, s: &StateStore, n: u64) -> Option<Operation> {
@@ -147,7 +147,7 @@ fn plan(r: &mut Random, s: &StateStore, n: u64) -> Option<Operation> {
     let deployment = rollout.then(|| Deployment {
         id: format!("{}-{}", e.job_id, r.below(2)),
         namespace: "default".into(),
-        job_id: e.job_id.clone(),
+        job_id: e.job_id.to_string(),
         status: DeploymentStatus::Running,
         task_groups: [("g".to_string(), Some(DeploymentState { progress_deadline: 5, ..Default::default() }))].into(),
         ..Default::default()

@@ -26,7 +26,7 @@ pub(crate) fn purge(txn: &mut Txn, namespace: &str, id: &str) -> Result<(), Refu
     for eval in open {
         let mut eval = Evaluation::clone(&eval);
         eval.status = EvalStatus::Complete;
-        eval.status_description = format!("job {id} deleted");
+        eval.status_description = format!("job {id} deleted").into();
         txn.put_eval(Arc::new(eval));
     }
     let allocs: Vec<_> = txn.store.state().allocs_of_job(namespace, id).iter().map(|a| a.alloc.clone()).collect();

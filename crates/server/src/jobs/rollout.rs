@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use encamp_jobspec::admission::spec_changed;
-use encamp_model::{Deployment, DeploymentStatus, DeploymentStatusUpdate, EvalTrigger, Evaluation, Job};
+use encamp_model::{Deployment, DeploymentStatus, DeploymentStatusUpdate, EvalTrigger, Evaluation, Job, Text};
 
 /// The description of a running deployment.
 pub const RUNNING: &str = "Deployment is running";
@@ -97,7 +97,7 @@ pub(crate) fn any_auto_revert(deployment: &Deployment) -> bool {
 pub fn evaluation(deployment: &Deployment, job: &Job, now: i64, id: String) -> Evaluation {
     Evaluation {
         priority: if deployment.eval_priority > 0 { deployment.eval_priority } else { job.priority },
-        deployment_id: deployment.id.clone(),
+        deployment_id: Text::from(&deployment.id),
         ..Evaluation::pending(job, EvalTrigger::DeploymentWatcher, now, id)
     }
 }

@@ -12,6 +12,8 @@ use encamp_raft::Role;
 
 /// How often the gauges are updated.
 const EVERY: Duration = Duration::from_secs(1);
+/// After the gauges of so many jobs, other tasks get the thread.
+const JOBS_AT_ONCE: usize = 128;
 
 /// Starts updating the gauges.
 pub fn start(server: &Leading, tasks: &mut JoinSet<()>) {
@@ -20,7 +22,7 @@ pub fn start(server: &Leading, tasks: &mut JoinSet<()>) {
         let mut every = tokio::time::interval(EVERY);
         loop {
             every.tick().await;
-            refresh(&server);
+            refresh(&server).await;
         }
     });
 }
@@ -60,7 +62,7 @@ pub(crate) async fn of_consensus(server: Leading) {
 }
 
 /// Updates the gauges.
-pub fn refresh(server: &Leading) {
+pub async fn refresh(server: &Leading) {
     broker(server);
     blocked(server);
     let m = server.metrics();
@@ -70,7 +72,7 @@ pub fn refresh(server: &Leading) {
     let (held, delayed) = server.queues().locks().counts();
     m.gauge("variables.locks.ttl_timer.num", held as f64, &[]);
     m.gauge("variables.locks.delay_timer.num", delayed as f64, &[]);
-    jobs(server);
+    jobs(server).await;
 }
 
 fn broker(server: &Leading) {
@@ -121,11 +123,12 @@ fn blocked(server: &Leading) {
     }
 }
 
-fn jobs(server: &ServerState) {
+async fn jobs(server: &ServerState) {
     let m = server.metrics();
     let store = server.snapshot();
     let (mut pending, mut running, mut dead) = (0u64, 0u64, 0u64);
-    for entry in store.state().jobs() {
+    for (n, entry) in store.state().jobs().enumerate() {
+        make_way(n).await;
         match entry.current.status {
             JobStatus::Pending => pending += 1,
             JobStatus::Running => running += 1,
@@ -136,7 +139,8 @@ fn jobs(server: &ServerState) {
     for (status, n) in [(JobStatus::Pending, pending), (JobStatus::Running, running), (JobStatus::Dead, dead)] {
         m.gauge(&format!("nomad.job_status.{status}"), n as f64, &[]);
     }
-    for s in store.summaries() {
+    for (n, s) in store.summaries().enumerate() {
+        make_way(n).await;
         for (group, c) in &s.summary {
             let labels =
                 [("job", s.job_id.as_str()), ("task_group", group.as_str()), ("namespace", s.namespace.as_str())];
@@ -152,5 +156,12 @@ fn jobs(server: &ServerState) {
                 m.gauge(&format!("nomad.job_summary.{name}"), n as f64, &labels);
             }
         }
+    }
+}
+
+/// Lets other tasks of the thread go on after every [`JOBS_AT_ONCE`] jobs: there may be hundreds of thousands.
+async fn make_way(number: usize) {
+    if (number + 1).is_multiple_of(JOBS_AT_ONCE) {
+        tokio::task::yield_now().await;
     }
 }

@@ -120,7 +120,7 @@ pub(crate) async fn evaluate(server: &Leading, node: &Node) -> Result<Changed, E
     let state = snapshot.state();
     let made = node_evals(state, &system_jobs(state), node, node.modify_index, ids::now(), &mut ids::uuid);
     let Some(evals) = made else { return Ok(Changed::default()) };
-    let eval_ids = evals.iter().map(|e| e.id.clone()).collect();
+    let eval_ids = evals.iter().map(|e| e.id.to_string()).collect();
     let (index, _) = server.commit_shared(Operation::EvalUpdate { evals }.into()).await?;
     Ok(Changed { index, eval_ids })
 }

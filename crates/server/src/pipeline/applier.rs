@@ -395,8 +395,8 @@ mod tests {
         node_rpc::update_status(&server, NODE, &"secret".into(), "", NodeStatus::Ready).await.unwrap();
         put_job(&server, job("web", 1)).await;
         let job = server.snapshot().state().job("default", "web").cloned().unwrap();
-        let eval = Evaluation { id: ids::uuid(), status: EvalStatus::Complete, ..Default::default() };
-        let eval_id = eval.id.clone();
+        let eval = Evaluation { id: ids::uuid().into(), status: EvalStatus::Complete, ..Default::default() };
+        let eval_id = eval.id.to_string();
         server.commit(Operation::EvalUpdate { evals: vec![eval] }).await.unwrap();
         (server, job, eval_id)
     }

@@ -126,7 +126,7 @@ impl Remote<'_> {
 
     /// ID of the evaluation, and its token.
     fn names(&self) -> (String, String) {
-        (self.delivery.eval.id.clone(), self.delivery.token.clone())
+        (self.delivery.eval.id.to_string(), self.delivery.token.clone())
     }
 }
 

@@ -118,7 +118,7 @@ impl Planner for WorkerPlanner<'_> {
         eval.snapshot_index = self.snapshot_index;
         eval.modify_time = modify_time(&eval, self.backend.now());
         if eval.status == EvalStatus::Failed {
-            eval.plan_rejections = std::mem::take(&mut self.rejections);
+            eval.plan_rejections = std::mem::take(&mut self.rejections).into();
         }
         self.write(eval, false);
     }

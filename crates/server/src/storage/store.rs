@@ -9,7 +9,7 @@ use parking_lot::{Mutex, RwLock};
 use crate::fsm::{self, Applied, Limits};
 use crate::storage::events::Events;
 use crate::storage::watch::{WatchKey, Watches};
-use encamp_host::watch_value;
+use encamp_host::{threads, watch_value};
 use encamp_ops::{Operation, Reply};
 use encamp_state::{StateStore, StoreSnapshot};
 
@@ -17,6 +17,17 @@ use encamp_state::{StateStore, StoreSnapshot};
 pub trait Listener: Send + Sync {
     /// Called after an operation was applied and is visible to readers.
     fn applied(&self, index: u64, op: &Operation, applied: &Applied);
+}
+
+/// A state with more allocations is freed on a thread of its own: a million take a second, in which nothing is applied.
+const MANY: usize = 10_000;
+
+/// Frees a whole state that has so many allocations.
+fn free(allocs: usize, state: impl Send + 'static) {
+    if allocs > MANY {
+        // Without a thread it is freed here.
+        let _ = threads::spawn("old-state", move || drop(state));
+    }
 }
 
 /// The store of a server.
@@ -93,8 +104,8 @@ impl Store {
         #[cfg(test)]
         crate::deterministic::watch::applied(index, op, &working.0);
         if !applied.changes.is_empty() || applied.restored {
-            let snapshot = working.0.snapshot();
-            *self.current.write() = snapshot;
+            let before = self.publish(working.0.snapshot());
+            free(if applied.restored { before.alloc_count() } else { 0 }, before);
         }
         self.applied.send(index);
         if applied.restored {
@@ -135,10 +146,17 @@ impl Store {
     /// Replaces the store.
     pub(crate) fn replace(&self, index: u64, store: StateStore) {
         let mut working = self.working.lock();
-        *self.current.write() = store.snapshot();
-        *working = (store, index);
+        let before = self.publish(store.snapshot());
+        let old = std::mem::replace(&mut *working, (store, index));
         self.applied.send(index);
         self.replaced();
+        drop(working);
+        free(before.alloc_count(), (before, old));
+    }
+
+    /// Shows a state to readers; gives the one before it. What that held alone is freed when they can read again.
+    fn publish(&self, snapshot: StoreSnapshot) -> StoreSnapshot {
+        std::mem::replace(&mut *self.current.write(), snapshot)
     }
 
     /// Invalidates all positions in the old state.

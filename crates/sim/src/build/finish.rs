@@ -14,7 +14,9 @@ impl Builder {
     /// The finished cluster.
     pub(crate) fn finish(self) -> Cluster {
         let summary = self.summary();
-        let facts = self.ground.spots.iter().map(|s| NodeFacts {
+        let facts = self.nodes.iter().zip(&self.ground.spots).map(|(node, s)| NodeFacts {
+            id: Text::unshared(&node.id),
+            name: Text::unshared(&node.name),
             ip: s.info.addresses.first().map(|a| a.ip.clone()).unwrap_or_default(),
             cores: s.info.usable_cores.clone(),
             core_speed: s.info.cores.first().map_or(0, |(_, speed)| *speed),

@@ -43,7 +43,7 @@ impl Builder {
     fn add_version(&mut self, job: Job, deployed: bool) -> usize {
         let eval_id = self.random.uuid();
         let deployment_id = if deployed { self.random.uuid() } else { String::new() };
-        self.facts.push(JobFacts { eval_id, deployment_id });
+        self.facts.push(JobFacts { eval_id: eval_id.into(), deployment_id: deployment_id.into() });
         self.jobs.push(job);
         self.jobs.len() - 1
     }
@@ -143,7 +143,7 @@ impl Builder {
             None => (DeploymentStatus::Successful, "Deployment completed successfully"),
         };
         let deployment = Deployment {
-            id: facts.deployment_id.clone(),
+            id: facts.deployment_id.to_string(),
             namespace: job.namespace.clone(),
             job_id: job.id.clone(),
             job_version: job.version,

@@ -2,8 +2,8 @@
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
+use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 
@@ -37,15 +37,22 @@ pub struct FleetOptions {
 /// How a node reaches its servers: each gets connections of its own.
 pub type Connect = Arc<dyn Fn() -> Arc<dyn Servers> + Send + Sync>;
 
-/// Nodes that reach servers of this machine over the network. They come from several of its addresses: servers bound
-/// what one address may newly register, and an address has some 28,000 ports.
-pub(crate) fn over_network(addresses: Vec<String>) -> Connect {
-    let (pool, made) = (Pool::new(PoolSettings::default()), AtomicUsize::new(0));
+/// Nodes that reach servers of this machine over the network, so many over one connection. They come from several of its
+/// addresses: servers bound what one address may newly register, and an address has some 28,000 ports.
+pub(crate) fn over_network(addresses: Vec<String>, of_one_connection: usize) -> Connect {
+    let settings = Pool::new(PoolSettings::default());
+    let made: Mutex<(usize, Option<Pool>)> = Mutex::default();
     Arc::new(move || {
-        let group = made.fetch_add(1, Ordering::Relaxed) / OF_ONE_ADDRESS;
-        // All of 127.0.0.0/8 is this machine.
-        let source = Ipv4Addr::new(127, 0, 1, u8::try_from(group % 254).unwrap_or(0) + 1);
-        Arc::new(Remote::new(pool.another_from(source.into()), addresses.clone()))
+        let mut made = made.lock();
+        let (number, last) = &mut *made;
+        let pool = last.take().filter(|_| !number.is_multiple_of(of_one_connection)).unwrap_or_else(|| {
+            // All of 127.0.0.0/8 is this machine.
+            let group = u8::try_from(*number / OF_ONE_ADDRESS % 254).unwrap_or(0) + 1;
+            settings.another_from(Ipv4Addr::new(127, 0, 1, group).into())
+        });
+        *number += 1;
+        *last = Some(pool.clone());
+        Arc::new(Remote::new(pool, addresses.clone()))
     })
 }
 

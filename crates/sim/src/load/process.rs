@@ -28,8 +28,8 @@ const STOP: Duration = Duration::from_secs(20);
 pub struct ServerOptions {
     /// How many.
     pub servers: usize,
-    /// How many nodes connect to them.
-    pub nodes: usize,
+    /// How many connections nodes have to them.
+    pub connections: usize,
     /// The parent of their data directories.
     pub folder: PathBuf,
     /// Whether redundant evaluations are cancelled.
@@ -86,7 +86,7 @@ fn quoted(path: &Path) -> String {
 /// A directory can't be written, a server does not start, or there is no leader in time: the error ends with what it
 /// logged.
 pub async fn start(options: &ServerOptions) -> Result<Vec<ServerProcess>, LoadError> {
-    open_files(options.nodes)?;
+    open_files(options.connections)?;
     let ports: Vec<[u16; 3]> = (0..options.servers)
         .map(|_| free_ports())
         .collect::<Result<_, _>>()
@@ -125,15 +125,16 @@ pub async fn start(options: &ServerOptions) -> Result<Vec<ServerProcess>, LoadEr
 }
 
 /// Lets this process and its servers have as many open files as connections of nodes need.
-fn open_files(nodes: usize) -> Result<(), LoadError> {
-    let needed = nodes as u64 + OTHER_FILES;
+fn open_files(connections: usize) -> Result<(), LoadError> {
+    let needed = connections as u64 + OTHER_FILES;
     let limit = getrlimit(Resource::Nofile);
     if limit.current.is_none_or(|current| current >= needed) {
         return Ok(());
     }
     if let Some(most) = limit.maximum.filter(|most| *most < needed) {
-        let text =
-            format!("{nodes} nodes need {needed} open files, and the limit is {most}: raise it with \"ulimit -n\"");
+        let text = format!(
+            "{connections} connections of nodes need {needed} open files, and the limit is {most}: raise it with \"ulimit -n\""
+        );
         return Err(LoadError(text));
     }
     let raised = Rlimit { current: limit.maximum.or(Some(needed)), maximum: limit.maximum };

@@ -1,9 +1,13 @@
 //! Measures how a server with a large state writes a snapshot, and how long it takes to start again.
 
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use rustix::process::setpriority_process;
 use serde_json::{Value, json};
+use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use super::LoadError;
@@ -30,11 +34,11 @@ const LOOK: Duration = Duration::from_millis(250);
 pub(crate) async fn measure(stage: &mut Stage<'_>) -> Result<(Restart, Vec<Timing>), LoadError> {
     stage.tell("the server restarts from its log".into());
     let from_log = stage.restart("").await?;
-    let idle = writes(stage.client(), idle_writes()).await?;
+    let idle = writes(stage.new_client()?, idle_writes()).await?;
     stage.tell("the server writes a snapshot".into());
     stage.restart(SNAPSHOT_AT_ONCE).await?;
     let index = probe::consensus(stage.client(), "applied_index").await?;
-    let during = writes(stage.client(), snapshot_after(stage.client(), index)).await?;
+    let during = writes(stage.new_client()?, snapshot_after(stage.client(), index)).await?;
     let snapshot_seconds = milliseconds(stage.client(), "nomad_raft_snapshot_persist").await? / 1000.0;
     let snapshot_mb = largest_snapshot(stage.folder())? >> 20;
     stage.tell("the server restarts from its snapshot".into());
@@ -69,30 +73,39 @@ async fn snapshot_after(client: &Client, index: u64) -> Result<(), LoadError> {
 
 /// Writes a namespace every [`PACE`] until `end` is over. Returns how long each write took from the time that it was due:
 /// one that is late because the one before it took long counts from then.
-async fn writes(client: &Client, end: impl Future<Output = Result<(), LoadError>>) -> Result<Vec<Duration>, LoadError> {
+///
+/// A thread makes them that does nothing else: on those of this process, each would wait behind thousands of simulated
+/// nodes that connect again, which are other machines in reality.
+async fn writes(client: Client, end: impl Future<Output = Result<(), LoadError>>) -> Result<Vec<Duration>, LoadError> {
+    let failed = |e| LoadError::of("starting to write", e);
+    let over = Arc::new(AtomicBool::new(false));
+    let (done, written) = oneshot::channel();
+    let until = over.clone();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
+    let work = move || {
+        // Without the right to do it, it yields to the servers as nodes do.
+        let _ = setpriority_process(None, 0);
+        let _ = done.send(runtime.block_on(write_until(&client, &until)));
+    };
+    std::thread::Builder::new().name("small-writes".into()).spawn(work).map_err(failed)?;
+    let ended = end.await;
+    over.store(true, Ordering::Release);
+    let written = written.await.map_err(|_| LoadError("the thread that writes ended early".into()))?;
+    ended.and(written)
+}
+
+async fn write_until(client: &Client, over: &AtomicBool) -> Result<Vec<Duration>, LoadError> {
     let mut taken = Vec::new();
-    let mut end = std::pin::pin!(end);
     let mut due = Instant::now();
-    loop {
-        tokio::select! {
-            biased;
-            ended = &mut end => return ended.map(|()| taken),
-            () = tokio::time::sleep_until(due) => {}
-        }
+    while !over.load(Ordering::Acquire) {
+        tokio::time::sleep_until(due).await;
         let namespace = json!({"Name": "measured", "Description": taken.len().to_string()});
-        let write = async { client.put::<_, Value>("/v1/namespace", &Query::default(), &namespace).await };
-        let mut write = std::pin::pin!(write);
-        let (written, over) = tokio::select! {
-            written = &mut write => (written, None),
-            ended = &mut end => (write.await, Some(ended)),
-        };
+        let written: Result<(Value, _), _> = client.put("/v1/namespace", &Query::default(), &namespace).await;
         written.map_err(|e| LoadError::of("writing a namespace", e))?;
         taken.push(due.elapsed());
-        if let Some(ended) = over {
-            return ended.map(|()| taken);
-        }
         due += PACE;
     }
+    Ok(taken)
 }
 
 /// The longest sample of a metric of a server that has just done what it counts.

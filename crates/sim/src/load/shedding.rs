@@ -23,6 +23,9 @@ pub struct Shedding {
     pub system_jobs: usize,
     /// Whether redundant evaluations are cancelled.
     pub shedding: bool,
+    /// Whether the nodes fail afterwards: the end of their last TTL is awaited, which is the later the more nodes there
+    /// are.
+    pub stop: bool,
 }
 
 /// Runs the scenario; `tell` gets a line about how far it is, often.
@@ -57,6 +60,9 @@ pub async fn run(scenario: &Shedding, tell: &dyn Fn(String)) -> Result<Outcome, 
     stage.all_schedulers().await?;
     let enable = stage.settle("enable", &mark).await?;
     let allocations = scenario.common.nodes as u64 * scenario.system_jobs as u64;
+    if !scenario.stop {
+        return Ok(Outcome { allocations, ..stage.outcome("load-shedding", vec![enable]) });
+    }
     // Nodes find the allocations healthy only later; that is not part of either step.
     stage.running(allocations).await?;
     stage.rolled_out().await?;

@@ -34,6 +34,15 @@ pub struct Options {
     pub folder: PathBuf,
     /// Small writes are made meanwhile, and measured.
     pub writes: bool,
+    /// Nodes that share a connection; real nodes have one each.
+    pub connection_nodes: usize,
+}
+
+impl Options {
+    /// How many connections so many nodes have.
+    fn connections(&self, nodes: usize) -> usize {
+        nodes.div_ceil(self.connection_nodes.max(1))
+    }
 }
 
 /// Servers and nodes; both are gone when it is dropped.
@@ -65,7 +74,7 @@ impl<'a> Stage<'a> {
         let folder = options.folder.clone();
         let servers = process::start(&ServerOptions {
             servers: options.servers,
-            nodes: options.nodes + spare,
+            connections: options.connections(options.nodes + spare),
             folder,
             shedding,
             more,
@@ -78,7 +87,7 @@ impl<'a> Stage<'a> {
         };
         let addresses = servers.iter().map(ServerProcess::rpc_address).collect();
         let made = FleetOptions { nodes: options.nodes + spare, seed: options.seed, alike: true, quick: false };
-        let fleet = Fleet::new(&made, clock::now(), over_network(addresses));
+        let fleet = Fleet::new(&made, clock::now(), over_network(addresses, options.connection_nodes.max(1)));
         Ok(Stage { options: options.clone(), servers, leader, writes, shedding, fleet, tell })
     }
 
@@ -86,6 +95,14 @@ impl<'a> Stage<'a> {
     pub fn client(&self) -> &Client {
         // `leader` is the place of one of them.
         self.servers[self.leader].client()
+    }
+
+    /// Another client of it, with connections of its own.
+    ///
+    /// # Errors
+    /// It cannot be made.
+    pub(crate) fn new_client(&self) -> Result<Client, LoadError> {
+        self.servers[self.leader].new_client()
     }
 
     /// Says how far the scenario is.

@@ -64,29 +64,46 @@ fn line_at(text: &[u8], start: usize) -> &[u8] {
     rest.get(..end).unwrap_or_default()
 }
 
+/// What is kept of an allocation.
+pub(crate) trait Kept: Send + Sized {
+    /// Reads it from its line, which begins at that place of the block of that number.
+    fn read(line: &str, block: usize, start: usize) -> Option<Self>;
+}
+
+impl Kept for Arc<Allocation> {
+    fn read(line: &str, _: usize, _: usize) -> Option<Self> {
+        item(line).map(Arc::new)
+    }
+}
+
 /// A block: the items of the large lists, and the text without them.
-pub(super) struct Part {
+pub(super) struct Part<A> {
     /// Its number.
     pub(super) number: usize,
     starts: Place,
     ends: Place,
-    items: Items,
+    items: Items<A>,
     /// Each run of items is replaced by one empty object.
     rest: String,
 }
 
 /// The items of the large lists, and how many runs they were in.
-#[derive(Default)]
-struct Items {
+struct Items<A> {
     nodes: Vec<Node>,
     jobs: Vec<Job>,
-    allocations: Vec<Arc<Allocation>>,
+    allocations: Vec<A>,
     runs: [usize; 3],
 }
 
-impl Part {
+impl<A> Default for Items<A> {
+    fn default() -> Self {
+        Items { nodes: Vec::new(), jobs: Vec::new(), allocations: Vec::new(), runs: [0; 3] }
+    }
+}
+
+impl<A: Kept> Part<A> {
     /// Parses the lines of a block. `None` if they do not begin at that place of a file as this program writes it.
-    pub(super) fn parse(number: usize, place: Place, text: &[u8]) -> Option<Part> {
+    pub(super) fn parse(number: usize, place: Place, text: &[u8]) -> Option<Part<A>> {
         // Once for all texts in it.
         let text = std::str::from_utf8(text).ok()?;
         let mut part = Part { number, starts: place, ends: place, items: Items::default(), rest: String::new() };
@@ -94,7 +111,7 @@ impl Part {
         let mut before = None;
         let mut start = 0;
         for end in memchr::memchr_iter(b'\n', text.as_bytes()).chain([text.len()]) {
-            let line = text.get(start..end)?;
+            let (line, at) = (text.get(start..end)?, start);
             start = end + 1;
             match part.ends {
                 Place::Items(list) if line.starts_with('{') && list != List::Other => {
@@ -103,7 +120,7 @@ impl Part {
                         return None;
                     }
                     before = Some(comma);
-                    part.items.add(list, item)?;
+                    part.items.add(list, item, (number, at))?;
                 }
                 // The text ends with a line's end.
                 _ if line.is_empty() && start > text.len() => break,
@@ -152,18 +169,19 @@ impl Part {
     }
 }
 
-impl Items {
-    fn add(&mut self, list: List, text: &str) -> Option<()> {
+impl<A: Kept> Items<A> {
+    /// Adds an item that is at that place of a block.
+    fn add(&mut self, list: List, text: &str, (block, start): (usize, usize)) -> Option<()> {
         match list {
             List::Nodes => self.nodes.push(item(text)?),
             List::Jobs => self.jobs.push(item(text)?),
-            List::Allocations => self.allocations.push(Arc::new(item(text)?)),
+            List::Allocations => self.allocations.push(A::read(text, block, start)?),
             List::Other => return None,
         }
         Some(())
     }
 
-    fn append(&mut self, mut later: Items) {
+    fn append(&mut self, mut later: Items<A>) {
         self.nodes.append(&mut later.nodes);
         self.jobs.append(&mut later.jobs);
         self.allocations.append(&mut later.allocations);
@@ -184,9 +202,25 @@ fn check(text: &str) -> Option<()> {
     item::<IgnoredAny>(text).map(|_| ())
 }
 
+/// A file, and what is kept of its allocations.
+pub(crate) struct Lines<A> {
+    /// The file. Allocations are in it if they are not in lines of their own.
+    pub(crate) file: SnapshotFile,
+    /// The allocations in lines of their own.
+    pub(crate) allocations: Vec<A>,
+}
+
+impl Lines<Arc<Allocation>> {
+    /// The whole file.
+    pub(crate) fn into_file(mut self) -> SnapshotFile {
+        self.file.allocations.append(&mut self.allocations);
+        self.file
+    }
+}
+
 /// The file that all parts are, in order. `None` if one does not begin where the one before it ends, or if the file
 /// without its large lists is none.
-pub(super) fn joined(parts: Vec<Part>) -> Option<SnapshotFile> {
+pub(super) fn joined<A: Kept>(parts: Vec<Part<A>>) -> Option<Lines<A>> {
     let (mut place, mut items, mut rest) = (Place::Before, Items::default(), String::new());
     let count: usize = parts.iter().map(|part| part.items.allocations.len()).sum();
     items.allocations.reserve_exact(count);
@@ -204,12 +238,18 @@ pub(super) fn joined(parts: Vec<Part>) -> Option<SnapshotFile> {
     let file: SnapshotFile = item(&rest)?;
     let Items { nodes, jobs, allocations, runs } = items;
     let [in_nodes, in_jobs, in_allocations] = runs;
-    Some(SnapshotFile {
+    let (allocations, in_rest) = match in_allocations {
+        0 => (Vec::new(), file.allocations),
+        _ if file.allocations.len() == in_allocations => (allocations, Vec::new()),
+        _ => return None,
+    };
+    let file = SnapshotFile {
         nodes: chosen(nodes, in_nodes, file.nodes)?,
         jobs: chosen(jobs, in_jobs, file.jobs)?,
-        allocations: chosen(allocations, in_allocations, file.allocations)?,
+        allocations: in_rest,
         ..file
-    })
+    };
+    Some(Lines { file, allocations })
 }
 
 /// The items of a list: those of its runs, which empty objects stand for in the rest of the file, or those in the rest

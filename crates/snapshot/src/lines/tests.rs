@@ -5,6 +5,17 @@ use encamp_model::random::Random;
 use encamp_model::*;
 
 const MOST: u64 = 1 << 30;
+
+/// The file that the blocks are.
+fn parsed(blocks: &impl Blocks, threads: usize) -> Option<SnapshotFile> {
+    parse_blocks(blocks, threads).map(Lines::into_file)
+}
+
+/// The file in a compressed one.
+fn parsed_zstd(file: &[u8], most: u64) -> Option<SnapshotFile> {
+    parse_compressed(file, most).map(Lines::into_file)
+}
+
 /// Room for the longest line.
 const LENGTH: usize = 700;
 
@@ -39,7 +50,7 @@ fn shown(file: &SnapshotFile) -> String {
 /// Whether a text is parsed in blocks; what that gives is what the parser of whole texts gives.
 fn compare(text: &[u8], length: usize, threads: usize) -> bool {
     let whole = serde_json::from_slice::<SnapshotFile>(text).ok();
-    let parts = parse_blocks(&Stream::new(text, MOST, length), threads);
+    let parts = parsed(&Stream::new(text, MOST, length), threads);
     if let Some(parts) = &parts {
         let shown_text = String::from_utf8_lossy(text);
         assert_eq!(Some(shown(parts)), whole.as_ref().map(shown), "blocks of {length}: {shown_text}");
@@ -95,8 +106,8 @@ fn other_texts_are_left_to_the_parser_of_whole_texts() {
         assert!(!compare(text.as_bytes(), LENGTH, 3), "text {n}");
     }
     assert!(!compare(good.as_bytes(), 40, 3), "a line is longer than a block");
-    assert!(parse_blocks(&Stream::new(good.as_bytes(), good.len() as u64 - 1, LENGTH), 2).is_none());
-    assert!(parse_blocks(&Stream::new(good.as_bytes(), good.len() as u64, LENGTH), 2).is_some());
+    assert!(parsed(&Stream::new(good.as_bytes(), good.len() as u64 - 1, LENGTH), 2).is_none());
+    assert!(parsed(&Stream::new(good.as_bytes(), good.len() as u64, LENGTH), 2).is_some());
 }
 
 #[test]
@@ -186,17 +197,17 @@ fn frames_give_what_the_whole_text_gives() {
         let whole: SnapshotFile = serde_json::from_str(&text).expect("a file");
         for threads in [1, 2, 5] {
             let frames = Frames::new(&file, MOST).expect("frames");
-            assert_eq!(parse_blocks(&frames, threads).as_ref().map(shown), Some(shown(&whole)));
+            assert_eq!(parsed(&frames, threads).as_ref().map(shown), Some(shown(&whole)));
         }
         assert!(Frames::new(&file, text.len() as u64 - 1).is_none(), "it holds too much");
-        assert_eq!(parse_zstd(&file, MOST).as_ref().map(shown), Some(shown(&whole)));
+        assert_eq!(parsed_zstd(&file, MOST).as_ref().map(shown), Some(shown(&whole)));
     }
     let one = zstd::bulk::compress(text.as_bytes(), 1).expect("a frame");
     assert!(Frames::new(&one, MOST).is_none());
-    assert!(parse_zstd(&one, MOST).is_some());
+    assert!(parsed_zstd(&one, MOST).is_some());
     let within_lines =
         [&text[..1000], &text[1000..]].map(|half| zstd::bulk::compress(half.as_bytes(), 1).expect("half"));
-    assert!(parse_zstd(&within_lines.concat(), MOST).is_none());
+    assert!(parsed_zstd(&within_lines.concat(), MOST).is_none());
 }
 
 #[test]
@@ -208,7 +219,7 @@ fn no_damage_of_frames_gives_another_file() {
         damage(&mut random, &mut bytes);
         let whole = zstd::stream::decode_all(&bytes[..]).ok();
         let whole = whole.and_then(|text| serde_json::from_slice::<SnapshotFile>(&text).ok());
-        if let Some(parts) = parse_zstd(&bytes, MOST) {
+        if let Some(parts) = parsed_zstd(&bytes, MOST) {
             assert_eq!(Some(shown(&parts)), whole.as_ref().map(shown), "seed {seed}");
         }
     }

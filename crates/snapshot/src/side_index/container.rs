@@ -17,7 +17,7 @@ use encamp_state::{Id, NodeIndex, NodeSummary};
 /// How index files begin.
 const MAGIC: [u8; 8] = *b"encampix";
 /// The version of the format.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 /// Nodes whose facts are in one block.
 pub(super) const NODES_AT_ONCE: u32 = 64;
 /// The length of the header.
@@ -64,6 +64,22 @@ pub(super) struct Header {
 pub(super) struct Block(pub(super) u64, pub(super) u32, pub(super) u32);
 
 impl Block {
+    /// The length of [`Block::bytes`].
+    pub(super) const LENGTH: usize = 16;
+
+    /// The block as bytes.
+    pub(super) fn bytes(self) -> [u8; Block::LENGTH] {
+        let Block(offset, length, sum) = self;
+        (u128::from(offset) | u128::from(length) << 64 | u128::from(sum) << 96).to_le_bytes()
+    }
+
+    /// The block of such bytes.
+    pub(super) fn of_bytes(bytes: [u8; Block::LENGTH]) -> Block {
+        let all = u128::from_le_bytes(bytes);
+        // Each part is cut out of the number.
+        Block(all as u64, (all >> 64) as u32, (all >> 96) as u32)
+    }
+
     /// The block that some bytes make at an offset.
     pub(super) fn new(offset: u64, bytes: &[u8]) -> io::Result<Block> {
         let length = u32::try_from(bytes.len()).map_err(|_| io::Error::other("a block is too long"))?;
@@ -145,12 +161,15 @@ pub(super) struct Core<'a> {
     pub(super) fact_blocks: Vec<Block>,
     /// By slot: where the facts of a node end in their block.
     pub(super) fact_ends: Vec<u32>,
-    /// The records of nodes by slot, and their allocations.
+    /// The records of nodes by slot.
     pub(super) record_blocks: Vec<Block>,
-    pub(super) alloc_blocks: Vec<Block>,
+    /// Where the allocations of each slot begin in the order of slots and IDs, and at the end those whose nodes are not
+    /// stored.
+    pub(super) alloc_starts: Vec<u32>,
+    /// The blocks of allocations in that order, [`Block::LENGTH`] bytes each.
+    pub(super) alloc_blocks: Block,
     /// The nodes that are not stored, and their allocations.
     pub(super) orphaned: Vec<(String, String)>,
-    pub(super) orphans: Block,
     /// Namespaces and IDs.
     #[serde(borrow)]
     pub(super) jobs: Vec<(&'a str, &'a str)>,

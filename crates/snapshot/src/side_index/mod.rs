@@ -5,7 +5,7 @@
 //! cannot read or write indexes works without.
 //!
 //! - [`folder`]: the directory of indexes. [`content`]: the identity of a file's content.
-//! - [`container`]: the parts of an index file. [`write`]: writing one. [`read`]: opening one, and decoding its rows.
+//! - [`container`]: the parts of an index file. [`write`], [`write_allocs`]: writing one. [`read`]: opening one, and decoding its rows.
 //! - [`write_rows`], [`read_rows`]: the form of rows, and [`tags`], the bytes they begin with.
 
 mod container;
@@ -15,6 +15,7 @@ mod read;
 mod read_rows;
 mod tags;
 mod write;
+mod write_allocs;
 mod write_rows;
 
 use std::fmt;
@@ -25,9 +26,11 @@ use std::thread;
 pub use folder::{Folder, IndexFile};
 
 use self::container::Owner;
-use self::content::Identity;
+use self::content::{Hash, Identity};
 use crate::archive::Options;
+use crate::deferred::Unreadable;
 use crate::file::{self, ClusterSnapshot, SnapshotError};
+use encamp_state::State;
 
 /// Why a row cannot be encoded or decoded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -56,8 +59,8 @@ impl serde::ser::Error for RowError {
     }
 }
 
-/// What ends the process if an index that was opened cannot be read any more: its file, which is gone already, and the
-/// problem. Readers of a state have no use for an error.
+/// What ends the process if neither an index that was opened nor the snapshot file can be read any more: the file of the
+/// index, which is gone already, and the problem. Readers of a state have no use for an error.
 pub type Lost = fn(&Path, &RowError) -> !;
 
 /// Where indexes are kept, and how they are used.
@@ -67,6 +70,9 @@ pub struct Indexes {
     pub folder: Folder,
     /// See [`Lost`].
     pub lost: Lost,
+    /// If few allocations are read of the state: what ends the process if one of them cannot be read. Else all of a file
+    /// without an index is decoded at once.
+    pub deferred: Option<Unreadable>,
     /// Shorter files get no index: they are read quickly.
     pub least: Least,
 }
@@ -98,7 +104,7 @@ pub struct Loaded {
 /// An index that is not written yet.
 #[derive(Debug)]
 pub struct Unwritten {
-    snapshot: ClusterSnapshot,
+    loaded: file::Loaded,
     path: PathBuf,
     identity: Identity,
     options: Options,
@@ -110,25 +116,43 @@ pub struct Unwritten {
 /// # Errors
 /// The file can't be read or is no snapshot. What is wrong with indexes is no error.
 pub fn load(path: &Path, options: Options, indexes: &Indexes) -> Result<Loaded, SnapshotError> {
-    let cold = || file::load(path, options).map(|snapshot| Loaded { snapshot, unwritten: None });
-    let Some((content, identity)) = indexed(path, indexes.least) else { return cold() };
+    let cold = || file::load_as(path, options, indexes.deferred);
+    let Some((content, identity)) = indexed(path, indexes.least) else {
+        return Ok(Loaded { snapshot: cold()?.snapshot, unwritten: None });
+    };
     if let Some(snapshot) = from_index(path, &content, identity, options, indexes) {
         return Ok(Loaded { snapshot, unwritten: None });
     }
     drop(content);
     let loaded = cold()?;
+    let snapshot = loaded.snapshot.clone();
     // Without the time of the snapshot, all records would be read to find the latest.
-    if loaded.snapshot.taken_at.is_zero() {
-        return Ok(loaded);
+    if snapshot.taken_at.is_zero() {
+        return Ok(Loaded { snapshot, unwritten: None });
     }
-    let unwritten = Unwritten {
-        snapshot: loaded.snapshot.clone(),
-        path: path.to_path_buf(),
-        identity,
-        options,
-        folder: indexes.folder.clone(),
-    };
-    Ok(Loaded { unwritten: Some(unwritten), ..loaded })
+    let (path, folder) = (path.to_path_buf(), indexes.folder.clone());
+    Ok(Loaded { snapshot, unwritten: Some(Unwritten { loaded, path, identity, options, folder }) })
+}
+
+/// The content of a snapshot file, as an index was made of it.
+#[derive(Debug)]
+struct Content {
+    path: PathBuf,
+    identity: Identity,
+    options: Options,
+    hash: Hash,
+    lost: Lost,
+}
+
+impl Content {
+    /// All of it; `None` if the file holds something else by now.
+    fn load(&self) -> Option<State> {
+        let file = File::open(&self.path).ok()?;
+        let is_same = || Identity::of(&file).is_ok_and(|identity| identity == self.identity);
+        let state = file::load(&self.path, self.options).ok()?.state;
+        let same = is_same() && content::digest(&file, self.identity.length).ok()? == self.hash && is_same();
+        same.then_some(state)
+    }
 }
 
 /// The file and its identity, if files like it get an index. Pipes do not: they can be read once.
@@ -155,9 +179,10 @@ fn from_index(
     if header.owner != Owner::this(options, identity.length)? {
         return None;
     }
+    let whole = Content { path: path.to_path_buf(), identity, options, hash: header.content, lost: indexes.lost };
     thread::scope(|scope| {
         let digest = scope.spawn(|| content::digest(content, identity.length));
-        let snapshot = read::open(index, index_path, &header, path, indexes.lost);
+        let snapshot = read::open(index, index_path, &header, whole);
         let digest = digest.join().ok()?.ok()?;
         // A file that is being written to has no content that could be compared.
         let same = digest == header.content && Identity::of(content).ok()? == identity;
@@ -181,7 +206,7 @@ impl Unwritten {
             return Err(changed());
         }
         let owner = Owner::this(self.options, self.identity.length).ok_or_else(changed)?;
-        self.folder.write(&self.path, |index| write::write(index, &self.snapshot, &self.path, owner, content))
+        self.folder.write(&self.path, |index| write::write(index, &self.loaded, &self.path, owner, content))
     }
 }
 

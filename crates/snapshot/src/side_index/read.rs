@@ -2,25 +2,20 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use super::container::{Block, Core, Header, JobOf, NODES_AT_ONCE, position, read_id};
 use super::read_rows::Reader;
-use super::{Lost, RowError};
+use super::write::JobPositions;
+use super::{Content, RowError};
 use crate::file::{self, ClusterSnapshot};
 use encamp_model::{Allocation, Deployment, Job, Node};
-use encamp_state::lazy::{AllocKeys, LazyTables, Rows, StoredNode};
-use encamp_state::{AllocEntry, Id, JobEntry};
+use encamp_state::lazy::{AllocKeys, AllocRows, LazyTables, Rows, StoredNode};
+use encamp_state::{AllocEntry, Id, JobEntry, State};
 
-/// The snapshot of an index; `None` if the index is damaged. `snapshot_path` is that of the snapshot file.
-pub(super) fn open(
-    index: File,
-    index_path: PathBuf,
-    header: &Header,
-    snapshot_path: &Path,
-    lost: Lost,
-) -> Option<ClusterSnapshot> {
+/// The snapshot of an index; `None` if the index is damaged. `content` is the snapshot file.
+pub(super) fn open(index: File, index_path: PathBuf, header: &Header, content: Content) -> Option<ClusterSnapshot> {
     let bytes = header.core.read(&index).ok()?;
     let names: Vec<String> = Reader::new(&bytes, &[]).read().ok()?;
     let mut reader = Reader::new(&bytes, &names);
@@ -30,13 +25,13 @@ pub(super) fn open(
     snapshot.archived = core.archived;
     snapshot.notes = core.notes;
     if core.source_is_path {
-        snapshot.source = snapshot_path.display().to_string();
+        snapshot.source = content.path.display().to_string();
     }
     let counts = [
         (core.fact_blocks.len(), core.summaries.len().div_ceil(NODES_AT_ONCE as usize)),
         (core.fact_ends.len(), core.summaries.len()),
         (core.record_blocks.len(), core.summaries.len()),
-        (core.alloc_blocks.len(), core.summaries.len()),
+        (core.alloc_starts.len(), core.summaries.len() + 1),
         (core.job_blocks.len(), core.jobs.len()),
         (core.deployment_blocks.len(), core.deployments.len()),
     ];
@@ -46,12 +41,13 @@ pub(super) fn open(
     let rows = IndexRows {
         file: index,
         path: index_path,
-        lost,
+        content,
+        whole: OnceLock::new(),
         facts: core.fact_blocks.into_iter().map(Cell::new).collect(),
         fact_ends: core.fact_ends,
         records: core.record_blocks,
-        allocs: core.alloc_blocks,
-        orphans: core.orphans,
+        alloc_starts: core.alloc_starts,
+        alloc_blocks: Cell::new(core.alloc_blocks),
         jobs: core.job_blocks.into_iter().map(Cell::new).collect(),
         own_jobs: core.own_jobs.into_iter().map(Cell::new).collect(),
         deployments: core.deployment_blocks,
@@ -90,14 +86,17 @@ impl<T> Cell<T> {
 struct IndexRows {
     file: File,
     path: PathBuf,
-    lost: Lost,
+    content: Content,
+    /// The state of the snapshot file and its jobs, once something in the index was damaged.
+    whole: OnceLock<(State, JobPositions)>,
     names: Vec<String>,
     /// The bytes of the blocks of facts.
     facts: Vec<Cell<Vec<u8>>>,
     fact_ends: Vec<u32>,
     records: Vec<Block>,
-    allocs: Vec<Block>,
-    orphans: Block,
+    alloc_starts: Vec<u32>,
+    /// The bytes of the blocks of allocations.
+    alloc_blocks: Cell<Vec<u8>>,
     jobs: Vec<Cell<JobEntry>>,
     own_jobs: Vec<Cell<Job>>,
     deployments: Vec<Block>,
@@ -105,18 +104,38 @@ struct IndexRows {
 }
 
 impl IndexRows {
+    /// A row; if it is damaged, that of the snapshot file.
+    fn sound<T>(&self, row: Result<T, RowError>, other: impl FnOnce(&State, &JobPositions) -> Option<T>) -> T {
+        row.unwrap_or_else(|problem| {
+            let (state, jobs) = self.whole.get_or_init(|| {
+                // The next command does without the index.
+                let _ = std::fs::remove_file(&self.path);
+                let state = self.content.load().unwrap_or_else(|| (self.content.lost)(&self.path, &problem));
+                let jobs = JobPositions::new(&state);
+                (state, jobs)
+            });
+            other(state, jobs).unwrap_or_else(|| (self.content.lost)(&self.path, &problem))
+        })
+    }
+
+    /// An allocation of the snapshot file. It shares its job with those of the index, as far as that is sound.
+    fn alloc_of_file(
+        &self,
+        state: &State,
+        jobs: &JobPositions,
+        slot: Option<u32>,
+        position: usize,
+    ) -> Option<Arc<AllocEntry>> {
+        let entry = state.allocs_in_slot(slot)?.iter().nth(position)?;
+        let JobOf::Stored(i, version) = jobs.of(&entry.alloc) else { return Some(entry.clone()) };
+        let job = self.job_at(i).ok().and_then(|job| job.versions.get(&version));
+        let Some(job) = job.cloned() else { return Some(entry.clone()) };
+        let alloc = Allocation { job: Some(job), ..(*entry.alloc).clone() };
+        Some(Arc::new(AllocEntry { alloc: Arc::new(alloc), ..(**entry).clone() }))
+    }
+
     /// What a block holds.
-    fn decode<T>(&self, block: Option<&Block>, read: impl FnOnce(&mut Reader<'_>) -> Result<T, RowError>) -> T {
-        self.try_decode(block, read).unwrap_or_else(|problem| self.lose(&problem))
-    }
-
-    /// Gives up. A damaged index is removed, so that the next command does without it.
-    fn lose(&self, problem: &RowError) -> ! {
-        let _ = std::fs::remove_file(&self.path);
-        (self.lost)(&self.path, problem)
-    }
-
-    fn try_decode<T>(
+    fn decode<T>(
         &self,
         block: Option<&Block>,
         read: impl FnOnce(&mut Reader<'_>) -> Result<T, RowError>,
@@ -127,16 +146,19 @@ impl IndexRows {
         if reader.is_at_end() { Ok(value) } else { Err(RowError::new("a row is too long")) }
     }
 
+    /// The bytes of a block that are kept.
+    fn bytes<'a>(&self, cell: &'a Cell<Vec<u8>>) -> Result<&'a [u8], RowError> {
+        if let Some(bytes) = cell.decoded.get() {
+            return Ok(bytes);
+        }
+        let bytes = Arc::new(cell.block.read(&self.file)?);
+        Ok(cell.decoded.get_or_init(|| bytes))
+    }
+
     fn facts(&self, slot: u32) -> Result<StoredNode, RowError> {
         let missing = || RowError::new("a row is missing");
         let cell = self.facts.get((slot / NODES_AT_ONCE) as usize).ok_or_else(missing)?;
-        let bytes = match cell.decoded.get() {
-            Some(bytes) => bytes,
-            None => {
-                let bytes = Arc::new(cell.block.read(&self.file)?);
-                cell.decoded.get_or_init(|| bytes)
-            }
-        };
+        let bytes = self.bytes(cell)?;
         let end = |slot: u32| self.fact_ends.get(slot as usize).map(|end| *end as usize);
         let start = if slot.is_multiple_of(NODES_AT_ONCE) { Some(0) } else { end(slot - 1) };
         let range = start.zip(end(slot)).and_then(|(start, end)| bytes.get(start..end));
@@ -152,7 +174,15 @@ impl IndexRows {
         }
     }
 
-    fn alloc(&self, reader: &mut Reader<'_>) -> Result<Arc<AllocEntry>, RowError> {
+    fn stored_alloc(&self, slot: Option<u32>, position: usize) -> Result<Arc<AllocEntry>, RowError> {
+        let missing = || RowError::new("a row is missing");
+        let first = slot.map_or(self.alloc_starts.len().saturating_sub(1), |slot| slot as usize);
+        let place = self.alloc_starts.get(first).map(|start| *start as usize + position).ok_or_else(missing)?;
+        let block = self.bytes(&self.alloc_blocks)?.as_chunks().0.get(place).ok_or_else(missing)?;
+        self.decode(Some(&Block::of_bytes(*block)), |reader| self.read_alloc(reader))
+    }
+
+    fn read_alloc(&self, reader: &mut Reader<'_>) -> Result<Arc<AllocEntry>, RowError> {
         let job = match JobOf::read(reader)? {
             JobOf::None => None,
             JobOf::Own(i) => Some(self.own_job(i)?),
@@ -171,7 +201,7 @@ impl IndexRows {
         if let Some(known) = cell.decoded.get() {
             return Ok(known.clone());
         }
-        let job = self.try_decode(Some(&cell.block), |reader| reader.read())?;
+        let job = self.decode(Some(&cell.block), |reader| reader.read())?;
         Ok(cell.decoded.get_or_init(|| Arc::new(job)).clone())
     }
 
@@ -180,57 +210,56 @@ impl IndexRows {
         if let Some(known) = cell.decoded.get() {
             return Ok(known);
         }
-        let versions: Vec<Job> = self.try_decode(Some(&cell.block), |reader| reader.read())?;
+        let versions: Vec<Job> = self.decode(Some(&cell.block), |reader| reader.read())?;
         let versions: BTreeMap<u64, Arc<Job>> = versions.into_iter().map(|j| (j.version, Arc::new(j))).collect();
         let current = versions.values().next_back().ok_or(RowError::new("a job has no version"))?.clone();
         Ok(cell.decoded.get_or_init(|| Arc::new(JobEntry { current, versions })))
     }
 }
 
+impl AllocRows for IndexRows {
+    fn alloc(&self, slot: Option<u32>, position: usize) -> Arc<AllocEntry> {
+        self.sound(self.stored_alloc(slot, position), |state, jobs| self.alloc_of_file(state, jobs, slot, position))
+    }
+}
+
 impl Rows for IndexRows {
     fn node(&self, slot: u32) -> StoredNode {
-        self.facts(slot).unwrap_or_else(|problem| self.lose(&problem))
+        self.sound(self.facts(slot), |state, _| state.node_at(slot).map(|entry| StoredNode::of(entry)))
     }
 
     fn record(&self, slot: u32) -> Arc<Node> {
-        self.decode(self.records.get(slot as usize), |reader| Ok(Arc::new(reader.read()?)))
-    }
-
-    fn allocs(&self, slot: Option<u32>) -> Vec<Arc<AllocEntry>> {
-        let block = slot.map_or(Some(&self.orphans), |slot| self.allocs.get(slot as usize));
-        self.decode(block, |reader| {
-            let mut allocs = Vec::new();
-            while !reader.is_at_end() {
-                allocs.push(self.alloc(reader)?);
-            }
-            Ok(allocs)
-        })
+        let record = self.decode(self.records.get(slot as usize), |reader| Ok(Arc::new(reader.read()?)));
+        self.sound(record, |state, _| state.node_at(slot).map(|entry| Arc::clone(&entry.node)))
     }
 
     fn job(&self, position: usize) -> Arc<JobEntry> {
-        self.job_at(position).cloned().unwrap_or_else(|problem| self.lose(&problem))
+        self.sound(self.job_at(position).cloned(), |state, _| state.jobs().nth(position).cloned())
     }
 
     fn deployment(&self, position: usize) -> Arc<Deployment> {
-        self.decode(self.deployments.get(position), |reader| Ok(Arc::new(reader.read()?)))
+        let deployment = self.decode(self.deployments.get(position), |reader| Ok(Arc::new(reader.read()?)));
+        self.sound(deployment, |state, _| state.deployments().nth(position).cloned())
     }
 
     fn alloc_keys(&self) -> AllocKeys {
-        self.decode(Some(&self.keys), |reader| {
-            let mut keys = AllocKeys::default();
-            for _ in 0..position(reader)? {
-                let job = (read_id(reader)?, read_id(reader)?);
-                let count = position(reader)?;
-                let row = |reader: &mut Reader<'_>| {
-                    let id = read_id(reader)?;
-                    let slot = u32::try_from(reader.number()?).map_err(|_| RowError::new("a slot is too large"))?;
-                    Ok((id, slot))
-                };
-                let rows = (0..count).map(|_| row(reader)).collect::<Result<Vec<_>, RowError>>()?;
-                keys.add_job(job, rows);
-            }
-            let order = reader.rest().as_chunks().0.iter().map(|row| u32::from_le_bytes(*row)).collect();
-            if keys.set_order(order) { Ok(keys) } else { Err(RowError::new("the order of allocations is wrong")) }
-        })
+        self.sound(self.decode(Some(&self.keys), read_keys), |state, _| Some(state.alloc_keys()))
     }
+}
+
+fn read_keys(reader: &mut Reader<'_>) -> Result<AllocKeys, RowError> {
+    let mut keys = AllocKeys::default();
+    for _ in 0..position(reader)? {
+        let job = (read_id(reader)?, read_id(reader)?);
+        let count = position(reader)?;
+        let row = |reader: &mut Reader<'_>| {
+            let id = read_id(reader)?;
+            let slot = u32::try_from(reader.number()?).map_err(|_| RowError::new("a slot is too large"))?;
+            Ok((id, slot))
+        };
+        let rows = (0..count).map(|_| row(reader)).collect::<Result<Vec<_>, RowError>>()?;
+        keys.add_job(job, rows);
+    }
+    let order = reader.rest().as_chunks().0.iter().map(|row| u32::from_le_bytes(*row)).collect();
+    if keys.set_order(order) { Ok(keys) } else { Err(RowError::new("the order of allocations is wrong")) }
 }

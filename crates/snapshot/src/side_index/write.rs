@@ -1,4 +1,4 @@
-//! Writes an index. Rows are encoded in several threads, a few nodes at a time.
+//! Writes an index.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -7,8 +7,7 @@ use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::thread;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 use rustc_hash::FxBuildHasher;
@@ -16,53 +15,49 @@ use rustc_hash::FxBuildHasher;
 use super::RowError;
 use super::container::{Block, Core, HEADER, Header, JobOf, NODES_AT_ONCE, Owner, write_id};
 use super::content::Hash;
+use super::write_allocs;
 use super::write_rows::{Names, Writer};
-use crate::file::ClusterSnapshot;
+use crate::file::Loaded;
 use crate::unload;
 use encamp_model::{Allocation, Job};
-use encamp_state::{AllocsById, Id, State};
+use encamp_state::{Id, State};
 
 /// With more threads, memory is the limit.
-const MOST_THREADS: usize = 8;
+pub(super) const MOST_THREADS: usize = 8;
 
 /// Writes the index of a snapshot.
 ///
 /// # Errors
 /// Writing fails, or the state is none that a file can hold.
-pub(super) fn write(
-    file: &File,
-    snapshot: &ClusterSnapshot,
-    path: &Path,
-    owner: Owner,
-    content: Hash,
-) -> io::Result<()> {
+pub(super) fn write(file: &File, loaded: &Loaded, path: &Path, owner: Owner, content: Hash) -> io::Result<()> {
     let out = Out { file, end: AtomicU64::new(HEADER as u64), names: Names::default() };
-    let bytes = core(&out, snapshot, path)?;
+    let bytes = core(&out, loaded, path)?;
     let core = out.put(&bytes)?;
     file.write_all_at(&Header { owner, content, core }.bytes(), 0)
 }
 
-fn encoded(e: RowError) -> io::Error {
+pub(super) fn encoded(e: RowError) -> io::Error {
     io::Error::other(e)
 }
 
 /// The file, as all threads write it.
-struct Out<'f> {
+pub(super) struct Out<'f> {
     file: &'f File,
     /// Where the next bytes are written.
     end: AtomicU64,
-    names: Names,
+    pub(super) names: Names,
 }
 
 /// Where the jobs of allocations are.
-struct JobPositions {
+#[derive(Debug)]
+pub(super) struct JobPositions {
     /// The stored versions of jobs, by address.
     stored: HashMap<usize, JobOf, FxBuildHasher>,
     own: Mutex<OwnJobs>,
 }
 
 /// Jobs of allocations that are no stored versions, each once.
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct OwnJobs {
     jobs: Vec<Arc<Job>>,
     /// By address: it stays theirs, because the jobs are kept.
@@ -70,7 +65,7 @@ struct OwnJobs {
 }
 
 impl JobPositions {
-    fn new(state: &State) -> JobPositions {
+    pub(super) fn new(state: &State) -> JobPositions {
         let versions = state.jobs().enumerate().flat_map(|(position, entry)| {
             let at =
                 move |(version, job): (&u64, &Arc<Job>)| (Arc::as_ptr(job).addr(), JobOf::Stored(position, *version));
@@ -79,7 +74,7 @@ impl JobPositions {
         JobPositions { stored: versions.collect(), own: Mutex::default() }
     }
 
-    fn of(&self, alloc: &Allocation) -> JobOf {
+    pub(super) fn of(&self, alloc: &Allocation) -> JobOf {
         let Some(job) = &alloc.job else { return JobOf::None };
         let address = Arc::as_ptr(job).addr();
         if let Some(stored) = self.stored.get(&address) {
@@ -106,7 +101,7 @@ impl Out<'_> {
     }
 
     /// Writes what a writer holds in the blocks that end at the given places.
-    fn put_blocks(&self, bytes: &[u8], ends: &[usize]) -> io::Result<Vec<Block>> {
+    pub(super) fn put_blocks(&self, bytes: &[u8], ends: &[usize]) -> io::Result<Vec<Block>> {
         let offset = self.offset(bytes.len());
         self.file.write_all_at(bytes, offset)?;
         let starts = std::iter::once(&0).chain(ends);
@@ -117,7 +112,7 @@ impl Out<'_> {
     }
 
     /// Writes a block per value.
-    fn put_each<T>(
+    pub(super) fn put_each<T>(
         &self,
         values: impl IntoIterator<Item = T>,
         encode: impl Fn(&mut Writer<'_>, T) -> Result<(), RowError>,
@@ -132,7 +127,8 @@ impl Out<'_> {
 }
 
 /// Writes all rows; the bytes of the core.
-fn core(out: &Out<'_>, snapshot: &ClusterSnapshot, path: &Path) -> io::Result<Vec<u8>> {
+fn core(out: &Out<'_>, loaded: &Loaded, path: &Path) -> io::Result<Vec<u8>> {
+    let snapshot = &loaded.snapshot;
     let state = &snapshot.state;
     let slots = u32::try_from(state.slot_count()).map_err(io::Error::other)?;
     let nodes: Vec<(Id, u32)> = state.node_slots().collect();
@@ -140,9 +136,9 @@ fn core(out: &Out<'_>, snapshot: &ClusterSnapshot, path: &Path) -> io::Result<Ve
         return Err(io::Error::other("slots are free"));
     }
     let jobs = JobPositions::new(state);
-    let NodeBlocks { fact_blocks, fact_ends, record_blocks, alloc_blocks } =
-        nodes_and_allocs(out, state, &jobs, slots)?;
-    let orphans = out.put_each(state.allocs_in_slot(None), |writer, allocs| write_allocs(writer, allocs, &jobs))?;
+    let NodeBlocks { fact_blocks, fact_ends, record_blocks } = nodes_of(out, state, slots)?;
+    let allocs = write_allocs::write(out, state, loaded.rows.as_deref(), &jobs, slots)?;
+    let alloc_blocks = out.put(&allocs.blocks.iter().flat_map(|block| block.bytes()).collect::<Vec<_>>())?;
     let job_blocks = out
         .put_each(state.jobs(), |writer, job| writer.write(&job.versions.values().map(|j| &**j).collect::<Vec<_>>()))?;
     let own_jobs = std::mem::take(&mut jobs.own.lock().jobs);
@@ -167,9 +163,9 @@ fn core(out: &Out<'_>, snapshot: &ClusterSnapshot, path: &Path) -> io::Result<Ve
         fact_blocks,
         fact_ends,
         record_blocks,
+        alloc_starts: allocs.starts,
         alloc_blocks,
         orphaned: state.orphaned().map(|(node, id)| (node.to_string(), id.to_string())).collect(),
-        orphans: orphans.first().copied().unwrap_or_default(),
         jobs: state.jobs().map(|j| (j.current.namespace.as_str(), j.current.id.as_str())).collect(),
         job_blocks,
         own_jobs,
@@ -186,58 +182,25 @@ fn core(out: &Out<'_>, snapshot: &ClusterSnapshot, path: &Path) -> io::Result<Ve
     Ok(named.out)
 }
 
-/// The blocks of nodes and of allocations on them.
+/// The blocks of nodes.
 #[derive(Default)]
 struct NodeBlocks {
     fact_blocks: Vec<Block>,
     fact_ends: Vec<u32>,
     record_blocks: Vec<Block>,
-    alloc_blocks: Vec<Block>,
 }
 
-/// Some nodes that one thread wrote: the first slot, their blocks, and the ends of their facts.
-type WrittenNodes = (u32, Vec<Block>, Vec<u32>);
-
-/// Writes nodes and their allocations.
-fn nodes_and_allocs(out: &Out<'_>, state: &State, jobs: &JobPositions, slots: u32) -> io::Result<NodeBlocks> {
-    let next = AtomicU32::new(0);
-    let some = || -> io::Result<Vec<WrittenNodes>> {
-        let mut written = Vec::new();
-        let (mut facts, mut writer) = (Writer::new(&out.names), Writer::new(&out.names));
-        loop {
-            let start = next.fetch_add(NODES_AT_ONCE, Ordering::Relaxed);
-            if start >= slots {
-                return Ok(written);
-            }
-            let range = start..start.saturating_add(NODES_AT_ONCE).min(slots);
-            let fact_ends = write_facts(&mut facts, range.clone(), state).map_err(encoded)?;
-            let ends = write_nodes(&mut writer, range, state, jobs).map_err(encoded)?;
-            let mut blocks = vec![out.put(&facts.out)?];
-            blocks.append(&mut out.put_blocks(&writer.out, &ends)?);
-            written.push((start, blocks, fact_ends));
-            writer.out.clear();
-            facts.out.clear();
-        }
-    };
-    let threads = thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS);
-    let mut written = thread::scope(|scope| {
-        let others: Vec<_> = (1..threads).map(|_| scope.spawn(some)).collect();
-        let mut written = some()?;
-        for other in others {
-            written.extend(other.join().map_err(|_| io::Error::other("a thread ended early"))??);
-        }
-        io::Result::Ok(written)
-    })?;
-    written.sort_unstable_by_key(|(start, ..)| *start);
+/// Writes nodes, without their allocations.
+fn nodes_of(out: &Out<'_>, state: &State, slots: u32) -> io::Result<NodeBlocks> {
     let mut all = NodeBlocks::default();
-    for (_, blocks, mut fact_ends) in written {
-        let Some((facts, rest)) = blocks.split_first() else { continue };
-        all.fact_blocks.push(*facts);
-        all.fact_ends.append(&mut fact_ends);
-        for [record, allocs] in rest.as_chunks().0 {
-            all.record_blocks.push(*record);
-            all.alloc_blocks.push(*allocs);
-        }
+    let mut facts = Writer::new(&out.names);
+    for start in (0..slots).step_by(NODES_AT_ONCE as usize) {
+        let range = start..start.saturating_add(NODES_AT_ONCE).min(slots);
+        all.fact_ends.append(&mut write_facts(&mut facts, range.clone(), state).map_err(encoded)?);
+        all.fact_blocks.push(out.put(&facts.out)?);
+        facts.out.clear();
+        let records = range.filter_map(|slot| state.node_at(slot));
+        all.record_blocks.append(&mut out.put_each(records, |writer, entry| writer.write(&**entry.node))?);
     }
     Ok(all)
 }
@@ -252,35 +215,10 @@ fn write_facts(writer: &mut Writer<'_>, slots: Range<u32>, state: &State) -> Res
         writer.write(&entry.usage)?;
         writer.write(&entry.by_priority)?;
         writer.number(entry.allocs.len() as u64);
-        entry.allocs.iter().for_each(|e| write_id(writer, &Id::new(&e.alloc.id)));
+        entry.allocs.ids().for_each(|id| write_id(writer, id));
         ends.push(u32::try_from(writer.out.len()).map_err(|_| RowError::new("facts are too long"))?);
     }
     Ok(ends)
-}
-
-/// Encodes the records of nodes and their allocations in turn; where each ends.
-fn write_nodes(
-    writer: &mut Writer<'_>,
-    slots: Range<u32>,
-    state: &State,
-    jobs: &JobPositions,
-) -> Result<Vec<usize>, RowError> {
-    let mut ends = Vec::new();
-    for slot in slots {
-        let entry = state.node_at(slot).ok_or(RowError::new("a slot is free"))?;
-        writer.write(&**entry.node)?;
-        ends.push(writer.out.len());
-        write_allocs(writer, &entry.allocs, jobs)?;
-        ends.push(writer.out.len());
-    }
-    Ok(ends)
-}
-
-fn write_allocs(writer: &mut Writer<'_>, allocs: &AllocsById, jobs: &JobPositions) -> Result<(), RowError> {
-    allocs.iter().try_for_each(|entry| {
-        jobs.of(&entry.alloc).write(writer);
-        writer.write_without(&*entry.alloc, "Job")
-    })
 }
 
 fn write_keys(writer: &mut Writer<'_>, state: &State) {

@@ -47,7 +47,17 @@ impl State {
     /// The same, to be read.
     pub fn entries_of_job(&self, namespace: &str, job_id: &str) -> impl Iterator<Item = &Arc<AllocEntry>> {
         let slots = self.allocs.by_job.get(&(Id::new(job_id), Id::new(namespace)));
+        self.expect(slots);
         slots.into_iter().flatten().filter_map(|(id, slot)| self.in_slot(*slot, id))
+    }
+
+    /// Says that the allocations of a job are read soon, and then often others on the same nodes.
+    fn expect(&self, of_job: Option<&imbl::OrdMap<Id, u32>>) {
+        let (Some(rows), Some(of_job)) = (&self.allocs.rows, of_job) else { return };
+        let mut slots: Vec<u32> = of_job.values().copied().collect();
+        slots.sort_unstable();
+        slots.dedup();
+        rows.expect(&slots.into_iter().map(|slot| Some(slot).filter(|slot| *slot != NO_SLOT)).collect::<Vec<_>>());
     }
 
     /// All allocations of jobs with that ID in any namespace, by namespace and allocation ID.

@@ -2,10 +2,13 @@
 //!
 //! - [`rows`]: where the rows are ([`Rows`]). [`LazyTables`]: the keys and sums of a state, which make it together with the
 //!   rows.
+//! - [`facts`]: states of which only the rest of allocations is decoded later.
 //! - [`alloc_keys`]: the keys of allocations. [`keys`]: those of all rows. [`nodes`]: nodes that were not read yet.
-//! - [`table`]: tables of rows that are decoded one by one.
+//! - [`table`]: tables of rows that are decoded one by one. [`mod@all`]: decoding all rows at once.
 
+mod all;
 mod alloc_keys;
+pub(super) mod facts;
 pub(super) mod keys;
 pub(super) mod nodes;
 pub(super) mod rows;
@@ -15,7 +18,8 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};
 
 pub use alloc_keys::AllocKeys;
-pub use rows::{Rows, StoredNode};
+pub use facts::{AllocFacts, AllocOrder};
+pub use rows::{AllocRows, Rows, StoredNode};
 
 use self::keys::{ByJob, Decoded, LazyKeys, NodesInOrder, SlotsOfAllocs};
 use self::nodes::LazyNodes;
@@ -78,8 +82,9 @@ impl State {
         self.allocs = Allocs {
             slots: Table::of(Arc::new(SlotsOfAllocs(keys.clone()))),
             by_job: Table::of(Arc::new(ByJob::new(keys))),
-            orphaned: AllocsById::lazy(LazyAllocs::new(rows, None, ids.into_iter().collect())),
+            orphaned: AllocsById::lazy(LazyAllocs::new(rows.clone(), None, ids.into_iter().collect())),
             orphaned_by_node: orphaned.into_iter().collect(),
+            rows: Some(rows),
         };
         self.index = self.index.max(index);
         Some(self)
@@ -110,7 +115,7 @@ impl State {
 
     /// Whether rows of the state are decoded when they are read, at least those that were not changed since.
     pub fn is_lazy(&self) -> bool {
-        self.lazy_nodes.is_some()
+        self.allocs.rows.is_some()
     }
 
     /// The IDs of nodes, ascending, with their slots.

@@ -168,6 +168,16 @@ impl<K: Ord + Clone, V: Clone> Table<K, V> {
         }
     }
 
+    /// All keys, ascending. Rows of a base are not decoded for that as long as none was written since.
+    pub(crate) fn keys(&self) -> impl Iterator<Item = &K> {
+        let (rows, base) = match self {
+            Table::Lazy(layers) if layers.changed.is_empty() => (None, Some(&layers.base)),
+            _ => (Some(self.tree()), None),
+        };
+        let based = base.into_iter().flat_map(|base| (0..base.len()).filter_map(|i| base.key(i)));
+        rows.into_iter().flat_map(OrdMap::keys).chain(based)
+    }
+
     /// All values by key. Those of a base are decoded one by one.
     pub(crate) fn values(&self) -> impl Iterator<Item = &V> {
         let (rows, layers) = match self {
@@ -314,8 +324,10 @@ mod tests {
                 assert_eq!(table.len(), tree.len(), "seed {seed}");
                 assert_eq!(table.contains(&key), tree.contains_key(&key), "seed {seed}");
                 assert!(table.from(key).eq(tree.range(key..)), "seed {seed}");
+                assert!(earlier.keys().eq(before.keys()), "seed {seed}");
                 assert!(earlier.from(0).eq(before.range(0..)), "a clone keeps its rows, seed {seed}");
             }
+            assert!(table.keys().eq(tree.keys()), "seed {seed}");
             assert!(table.values().eq(tree.values()), "seed {seed}");
         }
     }

@@ -8,6 +8,7 @@ use imbl::OrdSet;
 use super::StateStore;
 use crate::bulk::Rows;
 use crate::{AllocEntry, Id, State};
+use encamp_model::{Deployment, Job};
 
 impl StateStore {
     /// The store with these rows, the same as if they were put one by one into an empty one, in a fraction of the time.
@@ -15,22 +16,46 @@ impl StateStore {
     pub fn load(rows: Rows) -> StateStore {
         let mut store = StateStore::default();
         store.note_deployment_writes(&rows.allocs);
-        for d in &rows.deployments {
-            store.deployments_by_create.insert((d.create_index, d.id.clone()));
+        store.note_deployments_and_jobs(rows.deployments.iter(), rows.jobs.iter());
+        store.hold(State::load(rows));
+        store
+    }
+
+    /// A store with the tables that schedulers read, such as those of a snapshot file. All other tables are empty.
+    pub fn of_state(state: State) -> StateStore {
+        // All of them are read here, and one by one that would take as many times longer as there are threads.
+        state.decode_all();
+        let mut store = StateStore::default();
+        let allocs: Vec<_> = state.allocs().map(|entry| entry.alloc.clone()).collect();
+        store.note_deployment_writes(&allocs);
+        store.note_deployments_and_jobs(state.deployments(), state.jobs().map(|entry| &entry.current));
+        store.hold(state);
+        store
+    }
+
+    fn note_deployments_and_jobs<'a>(
+        &mut self,
+        deployments: impl Iterator<Item = &'a Arc<Deployment>>,
+        jobs: impl Iterator<Item = &'a Arc<Job>>,
+    ) {
+        for d in deployments {
+            self.deployments_by_create.insert((d.create_index, d.id.clone()));
         }
-        for job in rows.jobs.iter().filter(|job| !job.parent_id.is_empty()) {
-            store.children.insert((job.namespace.clone(), job.parent_id.clone(), job.id.clone()));
+        for job in jobs.filter(|job| !job.parent_id.is_empty()) {
+            self.children.insert((job.namespace.clone(), job.parent_id.clone(), job.id.clone()));
         }
-        let state = State::load(rows);
+    }
+
+    /// Takes the tables that schedulers read, and makes the other indexes of the allocations in them.
+    fn hold(&mut self, state: State) {
         thread::scope(|scope| {
             let by_eval = scope.spawn(|| pairs(&state, |entry| &entry.alloc.eval_id));
             let by_deployment = scope.spawn(|| pairs(&state, |entry| &entry.alloc.deployment_id));
-            store.allocs_by_create = sorted(&state, |entry, id| Some((entry.alloc.create_index, id)));
-            store.allocs_by_eval = by_eval.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-            store.allocs_by_deployment = by_deployment.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            self.allocs_by_create = sorted(&state, |entry, id| Some((entry.alloc.create_index, id)));
+            self.allocs_by_eval = by_eval.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            self.allocs_by_deployment = by_deployment.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         });
-        store.state = Arc::new(state);
-        store
+        self.state = Arc::new(state);
     }
 }
 

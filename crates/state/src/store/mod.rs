@@ -49,8 +49,8 @@ pub struct StateStore {
 
     evals: OrdMap<Id, Arc<Evaluation>>,
     evals_by_create: OrdSet<(u64, Id)>,
-    /// Namespace, job ID, evaluation ID.
-    evals_by_job: OrdSet<(Id, Id, Id)>,
+    /// The hash of namespace and job ID, evaluation ID: a third of the size of the three.
+    evals_by_job: OrdSet<(u64, Id)>,
 
     allocs_by_create: OrdSet<(u64, Id)>,
     /// Evaluation and allocation, for those that belong to one; the same by deployment.
@@ -96,35 +96,6 @@ impl StateStore {
     pub fn new() -> StateStore {
         let mut store = StateStore::default();
         store.add_built_ins(1);
-        store
-    }
-
-    /// A store with the tables that schedulers read, such as those of a snapshot file. All other tables are empty.
-    pub fn of_state(state: State) -> StateStore {
-        let mut store = StateStore::default();
-        let mut allocs = Vec::with_capacity(state.alloc_count());
-        for entry in state.allocs() {
-            let (a, id) = (&entry.alloc, Id::new(&entry.alloc.id));
-            store.allocs_by_create.insert((a.create_index, id.clone()));
-            if !a.eval_id.is_empty() {
-                store.allocs_by_eval.insert((Id::new(&a.eval_id), id.clone()));
-            }
-            if !a.deployment_id.is_empty() {
-                store.allocs_by_deployment.insert((Id::new(&a.deployment_id), id));
-            }
-            allocs.push(a.clone());
-        }
-        store.note_deployment_writes(&allocs);
-        for d in state.deployments() {
-            store.deployments_by_create.insert((d.create_index, d.id.clone()));
-        }
-        for entry in state.jobs() {
-            let job = &entry.current;
-            if !job.parent_id.is_empty() {
-                store.children.insert((job.namespace.clone(), job.parent_id.clone(), job.id.clone()));
-            }
-        }
-        store.state = Arc::new(state);
         store
     }
 

@@ -1,6 +1,7 @@
 //! Rows of the store: reading, adding, removing. Secondary indexes are kept in step; the caller sets the table indexes.
 
 use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use imbl::OrdSet;
@@ -45,10 +46,10 @@ impl StateStore {
         namespace: &'a str,
         job_id: &'a str,
     ) -> impl Iterator<Item = &'a Arc<Evaluation>> {
-        let (namespace, job) = (Id::new(namespace), Id::new(job_id));
-        let of_job = self.evals_by_job.range((namespace.clone(), job.clone(), Id::default())..);
-        let of_job = of_job.take_while(move |(n, j, _)| *n == namespace && *j == job);
-        of_job.filter_map(|(_, _, id)| self.evals.get(id))
+        let hash = job_hash(namespace, job_id);
+        let of_job = self.evals_by_job.range((hash, Id::default())..).take_while(move |(job, _)| *job == hash);
+        let of_job = of_job.filter_map(|(_, id)| self.evals.get(id));
+        of_job.filter(move |e| e.job_id == *job_id && e.namespace == *namespace)
     }
 
     /// Adds or replaces an evaluation.
@@ -60,7 +61,7 @@ impl StateStore {
             None => {}
         }
         self.evals_by_create.insert((eval.create_index, id.clone()));
-        self.evals_by_job.insert((Id::new(&eval.namespace), Id::new(&eval.job_id), id));
+        self.evals_by_job.insert((job_hash(&eval.namespace, &eval.job_id), id));
     }
 
     /// Removes an evaluation.
@@ -73,8 +74,15 @@ impl StateStore {
 
     fn forget_place(&mut self, id: &Id, eval: &Evaluation) {
         self.evals_by_create.remove(&(eval.create_index, id.clone()));
-        self.evals_by_job.remove(&(Id::new(&eval.namespace), Id::new(&eval.job_id), id.clone()));
+        self.evals_by_job.remove(&(job_hash(&eval.namespace, &eval.job_id), id.clone()));
     }
+}
+
+/// The same number for all evaluations of a job; hardly ever that of another job.
+fn job_hash(namespace: &str, job_id: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    (namespace, job_id).hash(&mut hasher);
+    hasher.finish()
 }
 
 /// Whether two records of an evaluation are found in the same way.

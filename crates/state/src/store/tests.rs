@@ -38,7 +38,7 @@ fn evaluations_are_found_by_job_and_in_order_of_creation() {
     for (id, job, create) in [("c", "web", 3), ("a", "db", 9), ("b", "web", 9)] {
         s.put_eval(eval(id, job, create));
     }
-    let ids = |i: &mut dyn Iterator<Item = &Arc<Evaluation>>| i.map(|e| e.id.clone()).collect::<String>();
+    let ids = |i: &mut dyn Iterator<Item = &Arc<Evaluation>>| i.map(|e| e.id.as_str()).collect::<String>();
     assert_eq!(ids(&mut s.evals_by_create()), "cab");
     assert_eq!(ids(&mut s.evals_by_create().rev()), "bac");
     assert_eq!(ids(&mut s.evals_of_job("default", "web")), "bc");

@@ -16,7 +16,7 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use encamp_model::{EvalTrigger, Evaluation, JobKey, JobType, MINUTE};
+use encamp_model::{EvalTrigger, Evaluation, JobKey, JobType, MINUTE, Text};
 
 use stats::Sums;
 pub use stats::{BlockedStats, Lacking, Place};
@@ -50,7 +50,7 @@ pub struct BlockedEvals {
     escaped: BTreeSet<Arc<str>>,
     captured: HashMap<Ineligible, BTreeSet<Arc<str>>>,
     /// Evaluations of system jobs by node.
-    by_node: HashMap<String, BTreeSet<Arc<str>>>,
+    by_node: HashMap<Text, BTreeSet<Arc<str>>>,
     /// By namespace and job ID; then by node for evaluations of system jobs, else by the empty string. One evaluation
     /// each.
     jobs: HashMap<JobKey, BTreeMap<String, Arc<str>>>,
@@ -168,7 +168,7 @@ impl BlockedEvals {
             Some(list) => {
                 take_from(&mut self.captured, list, id);
                 if by_node(&t.eval) {
-                    take_from(&mut self.by_node, &t.eval.node_id, id);
+                    take_from(&mut self.by_node, t.eval.node_id.as_str(), id);
                 }
             }
             None => {

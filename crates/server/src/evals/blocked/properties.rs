@@ -40,13 +40,13 @@ impl Naive {
         if let Some(i) = rival {
             let age = |x: &Evaluation| x.create_index.max(x.snapshot_index);
             if age(&self.tracked[i].0) > age(&e) {
-                self.duplicates.push(e.id);
+                self.duplicates.push(e.id.to_string());
                 return Vec::new();
             }
-            self.duplicates.push(self.tracked.remove(i).0.id);
+            self.duplicates.push(self.tracked.remove(i).0.id.to_string());
         }
         if self.missed(&e) {
-            return vec![e.id];
+            return vec![e.id.to_string()];
         }
         self.tracked.push((e, token));
         Vec::new()
@@ -55,7 +55,7 @@ impl Naive {
     fn release(&mut self, wanted: impl Fn(&Evaluation) -> bool) -> Vec<String> {
         let (out, keep): (Vec<_>, Vec<_>) = std::mem::take(&mut self.tracked).into_iter().partition(|(e, _)| wanted(e));
         self.tracked = keep;
-        out.into_iter().map(|(e, _)| e.id).collect()
+        out.into_iter().map(|(e, _)| e.id.to_string()).collect()
     }
 }
 
@@ -71,13 +71,13 @@ fn made(n: usize, a: u8, b: u8, c: u8) -> Evaluation {
     };
     Evaluation {
         // Some return with the same ID, like reblocked evaluations.
-        id: if a.is_multiple_of(5) { format!("again{}", b % 3) } else { format!("e{n}") },
-        job_id: format!("j{}", a / 5 % 4),
+        id: if a.is_multiple_of(5) { format!("again{}", b % 3) } else { format!("e{n}") }.into(),
+        job_id: format!("j{}", a / 5 % 4).into(),
         r#type: if a.is_multiple_of(3) { JobType::System } else { JobType::Service },
-        node_id: format!("n{}", c % 2),
+        node_id: format!("n{}", c % 2).into(),
         escaped_computed_class: a.is_multiple_of(7),
         triggered_by: if a.is_multiple_of(4) { EvalTrigger::MaxPlanAttempts } else { EvalTrigger::QueuedAllocs },
-        missing_non_node_resources: if c.is_multiple_of(3) { vec![CLASSES[3].into()] } else { Vec::new() },
+        missing_non_node_resources: if c.is_multiple_of(3) { vec![CLASSES[3].into()] } else { Vec::new() }.into(),
         class_eligibility: (0..3u8).filter_map(|i| Some((CLASSES[usize::from(i)].to_string(), fate(i)?))).collect(),
         snapshot_index: n as u64 / 2 + u64::from(c % 4),
         create_index: n as u64 / 2,
@@ -87,7 +87,7 @@ fn made(n: usize, a: u8, b: u8, c: u8) -> Evaluation {
 }
 
 fn same(released: Released, expected: Vec<String>) {
-    let mut got: Vec<String> = released.into_iter().map(|(e, _)| e.id.clone()).collect();
+    let mut got: Vec<String> = released.into_iter().map(|(e, _)| e.id.to_string()).collect();
     let mut expected = expected;
     got.sort();
     expected.sort();
@@ -141,7 +141,7 @@ proptest! {
                     same(b.tick(now), naive.release(|e| e.triggered_by == EvalTrigger::MaxPlanAttempts));
                 }
             }
-            let duplicates: Vec<String> = b.take_duplicates().iter().map(|e| e.id.clone()).collect();
+            let duplicates: Vec<String> = b.take_duplicates().iter().map(|e| e.id.to_string()).collect();
             prop_assert_eq!(duplicates, std::mem::take(&mut naive.duplicates));
             let s = b.stats();
             prop_assert_eq!(s.blocked, naive.tracked.len());

@@ -40,11 +40,11 @@ fn block(b: &mut BlockedEvals, e: Evaluation) -> Vec<String> {
 }
 
 fn ids(released: &Released) -> Vec<String> {
-    released.iter().map(|(e, _)| e.id.clone()).collect()
+    released.iter().map(|(e, _)| e.id.to_string()).collect()
 }
 
 fn duplicates(b: &mut BlockedEvals) -> Vec<String> {
-    b.take_duplicates().iter().map(|e| e.id.clone()).collect()
+    b.take_duplicates().iter().map(|e| e.id.to_string()).collect()
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn what_was_missed() {
         b.unblock_resources(&[key], index, 0);
         b
     };
-    let lists = |e: Evaluation, key: &str| Evaluation { missing_non_node_resources: vec![key.into()], ..e };
+    let lists = |e: Evaluation, key: &str| Evaluation { missing_non_node_resources: vec![key.into()].into(), ..e };
     for (why, key, e, missed) in [
         ("eligible class", "c1", classes(eval("e", "j", 9, 4), &[("c1", true)]), true),
         ("the scheduler saw it", "c1", classes(eval("e", "j", 9, 5), &[("c1", true)]), false),
@@ -149,7 +149,7 @@ fn system_jobs_wait_for_each_node() {
 fn a_volume_unblocks_the_evaluations_that_miss_it() {
     let mut b = enabled();
     let missing = |id: &str, job: &str, key: &str| Evaluation {
-        missing_non_node_resources: vec![key.into(), "csi-volume:d:both".into()],
+        missing_non_node_resources: vec![key.into(), "csi-volume:d:both".into()].into(),
         ..escaped(eval(id, job, 1, 1))
     };
     block(&mut b, missing("a", "a", "csi-volume:d:v"));

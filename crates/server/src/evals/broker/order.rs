@@ -5,7 +5,7 @@ use std::cmp::{Ordering, Reverse};
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use encamp_model::Evaluation;
+use encamp_model::{Evaluation, UniqueText};
 
 /// An evaluation as a map key, compared by its ID only.
 #[derive(Debug, Clone)]
@@ -86,7 +86,7 @@ fn keep_rank(e: &Evaluation) -> (i64, u64, Reverse<u64>, Reverse<&str>) {
 #[derive(Debug)]
 pub(super) struct JobSlot {
     /// ID of the evaluation that holds the slot.
-    pub holder: String,
+    pub holder: UniqueText,
     pending: Vec<Arc<Evaluation>>,
     best: usize,
 }

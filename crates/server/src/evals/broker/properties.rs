@@ -71,9 +71,9 @@ impl World {
     fn enqueue(&mut self, a: u8, b: u8, c: u8) {
         self.made += 1;
         let eval = Evaluation {
-            id: format!("e{}", self.made),
-            job_id: format!("j{}", a % 3),
-            namespace: format!("n{}", a / 3 % 2),
+            id: format!("e{}", self.made).into(),
+            job_id: format!("j{}", a % 3).into(),
+            namespace: format!("n{}", a / 3 % 2).into(),
             priority: i64::from(b % 3) * 10,
             modify_index: u64::from(c % 7),
             create_index: self.made,
@@ -206,7 +206,7 @@ impl World {
 
     fn nack(&mut self, n: u8) {
         let Some((i, token, _)) = self.pick_out(n) else { return };
-        let id = self.records[i].eval.id.clone();
+        let id = self.records[i].eval.id.to_string();
         assert_eq!(self.broker.nack(&id, "stale", self.now).unwrap_err(), BrokerError::WrongToken);
         self.broker.nack(&id, &token, self.now).unwrap();
         self.give_back(i);
@@ -230,7 +230,7 @@ impl World {
 
     fn timer(&mut self, n: u8, what: u8) {
         let Some((i, token, deadline)) = self.pick_out(n) else { return };
-        let id = self.records[i].eval.id.clone();
+        let id = self.records[i].eval.id.to_string();
         let fired = deadline.is_some_and(|d| d <= self.now);
         let (result, new) = match what % 3 {
             0 => (self.broker.reset(&id, &token, self.now), Some(self.now + NACK_TIMEOUT)),
@@ -281,8 +281,8 @@ impl World {
             .records
             .iter()
             .filter_map(|r| match &r.at {
-                Where::Waiting { due, .. } => Some((*due, r.eval.id.clone())),
-                Where::Out { deadline: Some(d), .. } => Some((*d, r.eval.id.clone())),
+                Where::Waiting { due, .. } => Some((*due, r.eval.id.to_string())),
+                Where::Out { deadline: Some(d), .. } => Some((*d, r.eval.id.to_string())),
                 _ => None,
             })
             .filter(|(d, _)| *d <= self.now)

@@ -35,7 +35,7 @@ fn take(b: &mut Broker, schedulers: &[JobType], token: &str, now: i64) -> Option
 }
 
 fn id_of(d: Option<Delivery>) -> String {
-    d.map(|d| d.eval.id.clone()).unwrap_or_default()
+    d.map(|d| d.eval.id.to_string()).unwrap_or_default()
 }
 
 fn ids(evals: &[Arc<Evaluation>]) -> Vec<&str> {

@@ -153,7 +153,7 @@ fn run_of(kind: GcKind, decision: &Decision, settings: &GcSettings) -> (CoreJob,
 fn job_of(view: &View, name: Named) -> Option<GcRef> {
     let (store, state) = (view.store, view.store.state());
     let id = match name.kind? {
-        GcKind::Evaluation => store.eval(name.id)?.job_id.clone(),
+        GcKind::Evaluation => store.eval(name.id)?.job_id.to_string(),
         GcKind::Allocation => state.alloc(name.id)?.alloc.job_id.to_string(),
         GcKind::Deployment => state.deployment(name.id)?.job_id.clone(),
         GcKind::Job

@@ -82,7 +82,7 @@ pub(crate) async fn run(
     snapshot: &StoreSnapshot,
 ) -> Result<GcReport, PipelineError> {
     let eval = &*delivery.eval;
-    let unknown = || PipelineError::UnknownCoreJob(eval.job_id.clone());
+    let unknown = || PipelineError::UnknownCoreJob(eval.job_id.to_string());
     let (name, volume) = eval.job_id.split_once(':').unzip();
     let kind = CoreJob::of_name(name.unwrap_or(&eval.job_id)).ok_or_else(unknown)?;
     if volume.is_some() && kind != CoreJob::CsiClaims {
@@ -95,7 +95,7 @@ pub(crate) async fn run(
     let mut run = Run { server, snapshot, thresholds, now, counts, delivery, held };
     match volume {
         // Whatever the age of the volume and of its claims (`docs/spec/garbage-collection.md §8`).
-        Some(id) => run.csi_claims(vec![(eval.namespace.clone(), id.to_string())]).await?,
+        Some(id) => run.csi_claims(vec![(eval.namespace.to_string(), id.to_string())]).await?,
         None => run.collect(kind).await?,
     }
     Ok(run.counts.report())

@@ -61,7 +61,7 @@ impl<'a> Sink<'a> for Take<'_> {
     }
 
     fn eval(&mut self, eval: &'a Evaluation) {
-        self.into.evals.push(eval.id.clone());
+        self.into.evals.push(eval.id.to_string());
     }
 }
 
@@ -77,7 +77,7 @@ pub fn evals(store: &StateStore, thresholds: &Thresholds, now: i64, without: &Jo
         let mut take = Take { now, into: &mut found };
         let verdict = rules::eval(store, eval, age, false, Looking::For(now), &mut take);
         if is_due(&verdict, now) {
-            found.evals.push(eval.id.clone());
+            found.evals.push(eval.id.to_string());
         }
     }
     found

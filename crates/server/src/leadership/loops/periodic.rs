@@ -96,7 +96,7 @@ fn log_failure(job: &Job, error: &dyn std::error::Error) {
 async fn launch(server: &Leading, job: &Job, at: i64, now: i64) -> Result<Launched, Error> {
     let child = child(job, at, now);
     let eval = evaluation(&child, now, ids::uuid());
-    let (job_id, eval_id) = (child.id.clone(), eval.id.clone());
+    let (job_id, eval_id) = (child.id.clone(), eval.id.to_string());
     tracing::debug!(target: "nomad.periodic", job = job_id.as_str(), "launching job");
     let r = JobRegister { job: child.into(), eval: Some(eval), submission: None, enforce_index: None, now };
     let (index, _) = server.commit_shared(Operation::JobRegister(Box::new(r)).into()).await?;

@@ -87,9 +87,9 @@ fn example_11_a_purge_leaves_evaluations_alone() {
     assert_eq!((versions(&s), s.alloc_count()), ([false; 2], 0));
     assert_eq!((s.deployments_by_create().count(), s.scaling_policies().count()), (0, 0));
     let status_of = |id: &str| s.eval(id).map(|e| (e.status.clone(), e.status_description.clone()));
-    assert_eq!(status_of("e1"), Some((EvalStatus::Complete, String::new())));
+    assert_eq!(status_of("e1"), Some((EvalStatus::Complete, "".into())));
     assert_eq!(status_of("waiting"), Some((EvalStatus::Complete, "job web deleted".into())));
-    assert_eq!(status_of("deregister"), Some((EvalStatus::Pending, String::new())));
+    assert_eq!(status_of("deregister"), Some((EvalStatus::Pending, "".into())));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -209,7 +209,7 @@ async fn example_18_a_forced_run_reports_what_it_deleted() {
             enforce_index: None,
             now: NOW,
         };
-        let eval = Evaluation { id: format!("eval-{id}"), job_id: id.into(), ..eval(JobType::Batch, HOUR) };
+        let eval = Evaluation { id: format!("eval-{id}").into(), job_id: id.into(), ..eval(JobType::Batch, HOUR) };
         let a = Allocation {
             job_id: id.into(),
             eval_id: Text::from(&eval.id),
@@ -283,8 +283,8 @@ async fn other_evaluations_do_not_wait_for_a_collection() {
     server.set_workers(1, JobType::ALL.to_vec()).unwrap();
     for part in 0..10 {
         let ended = (0..2_000).map(|n| Evaluation {
-            id: format!("ended-{part}-{n}"),
-            job_id: format!("job-{part}-{n}"),
+            id: format!("ended-{part}-{n}").into(),
+            job_id: format!("job-{part}-{n}").into(),
             status: EvalStatus::Complete,
             ..eval(JobType::Service, 2 * HOUR)
         });

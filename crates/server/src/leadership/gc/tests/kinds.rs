@@ -203,7 +203,7 @@ fn view_rotates(s: &StateStore, thresholds: &Thresholds, now: i64) -> bool {
 /// Takes the next core evaluation of a broker.
 fn take(broker: &mut Broker, now: i64) -> Option<(String, String)> {
     let taken = broker.dequeue(&[JobType::Core], now, 0, || format!("token-{now}"));
-    taken.ok().flatten().map(|d| (d.eval.job_id.clone(), d.eval.id.clone()))
+    taken.ok().flatten().map(|d| (d.eval.job_id.to_string(), d.eval.id.to_string()))
 }
 
 #[test]

@@ -97,7 +97,13 @@ fn random_state(r: &mut Random) -> StateStore {
             let status =
                 one_of(r, &[EvalStatus::Complete, EvalStatus::Complete, EvalStatus::Failed, EvalStatus::Pending]);
             let kind = one_of(r, &[JobType::Service, JobType::Batch]);
-            let e = Evaluation { id, job_id: format!("job-{i}"), status, modify_time: past(r), ..eval(kind, 0) };
+            let e = Evaluation {
+                id: id.into(),
+                job_id: format!("job-{i}").into(),
+                status,
+                modify_time: past(r),
+                ..eval(kind, 0)
+            };
             s.put_eval(Arc::new(e));
         }
     }
@@ -156,7 +162,7 @@ fn random_state(r: &mut Random) -> StateStore {
 fn objects(s: &StateStore) -> BTreeSet<(GcKind, String)> {
     let mut all = BTreeSet::new();
     let token = |t: &Arc<AclToken>| if t.global { GcKind::GlobalToken } else { GcKind::LocalToken };
-    all.extend(s.evals_from("").map(|e| (GcKind::Evaluation, e.id.clone())));
+    all.extend(s.evals_from("").map(|e| (GcKind::Evaluation, e.id.to_string())));
     all.extend(s.allocs_from("").map(|a| (GcKind::Allocation, a.alloc.id.to_string())));
     all.extend(s.state().jobs().map(|j| (GcKind::Job, j.current.id.clone())));
     all.extend(s.state().deployments().map(|d| (GcKind::Deployment, d.id.clone())));
