@@ -82,7 +82,7 @@ pub fn blocked_counts(store: &StateStore) -> Vec<(String, String, String, i64)> 
     let mut queued = Vec::new();
     for eval in store.evals_by_create().filter(|e| e.status == EvalStatus::Blocked) {
         for (group, n) in &eval.queued_allocations {
-            queued.push((eval.namespace.clone(), eval.job_id.clone(), group.clone(), *n));
+            queued.push((eval.namespace.to_string(), eval.job_id.to_string(), group.clone(), *n));
         }
     }
     queued
