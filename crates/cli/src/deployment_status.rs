@@ -9,6 +9,7 @@ use super::monitor::{Lines, deployment};
 use super::prelude::*;
 use super::render::{deployments, objects, values};
 use super::{deployment_list, lookup_id};
+use crate::web::hint::UiPage;
 use encamp_api::{Query, path};
 use encamp_model::quoted;
 
@@ -24,7 +25,7 @@ pub struct DeploymentStatus {
     /// With -monitor, how long to wait for changes before the deployment is printed again
     #[arg(long, value_name = "duration", default_value = "2s", value_parser = parse_wait)]
     pub wait: Duration,
-    /// Accepted for compatibility; there is no web interface to open
+    /// Open the page of the web UI in a browser
     #[arg(long)]
     pub ui: bool,
     #[command(flatten)]
@@ -80,6 +81,7 @@ impl DeploymentStatus {
             return self.list.format.print(context.ui, &objects::deployment(value), "*api.Deployment");
         }
         context.ui.output_markup(&deployments::block(&found, self.list.verbose));
+        UiPage::deployments(&found.namespace, &found.job_id).show(connection, self.ui, context);
         Ok(0)
     }
 }

@@ -7,6 +7,7 @@ use super::data;
 use super::format::next_page;
 use super::prelude::*;
 use super::render::{evaluations, objects};
+use crate::web::hint::UiPage;
 use encamp_api::Query;
 use encamp_model::{EvalStatus, Evaluation};
 
@@ -23,7 +24,7 @@ pub struct EvalList {
     /// List only evaluations with this status
     #[arg(long, value_name = "status", add = CompleteWith::Texts(|| texts(EvalStatus::ALL, EvalStatus::as_str)))]
     pub status: Option<String>,
-    /// Accepted for compatibility; there is no web interface to open
+    /// Open the page of the web UI in a browser
     #[arg(long)]
     pub ui: bool,
     #[command(flatten)]
@@ -69,6 +70,7 @@ impl EvalList {
         evaluations::sort(&mut evals);
         context.ui.output(&evaluations::listed(&evals, self.list.verbose));
         next_page(context, &meta);
+        UiPage::evaluations().show(&connection, self.ui, context);
         Ok(0)
     }
 }

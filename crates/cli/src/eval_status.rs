@@ -11,6 +11,7 @@ use super::render::plan::rejection;
 use super::render::table::{Form, headed, table};
 use super::render::{evaluations, objects, values};
 use super::{lookup_id, monitor};
+use crate::web::hint::UiPage;
 use encamp_api::{Query, path};
 use encamp_model::{AllocListStub, DesiredUpdates, EvalTrigger, Evaluation, PlanAnnotations, quoted};
 
@@ -26,7 +27,7 @@ pub struct EvalStatus {
     /// Show full identifiers and timestamps
     #[arg(long)]
     pub verbose: bool,
-    /// Accepted for compatibility; there is no web interface to open
+    /// Open the page of the web UI in a browser
     #[arg(long)]
     pub ui: bool,
     #[command(flatten)]
@@ -94,6 +95,7 @@ impl EvalStatus {
                 context.ui.output(&format!("  {resource}"));
             }
         }
+        UiPage::evaluation(&eval.id).show(&connection, self.ui, context);
         Ok(0)
     }
 

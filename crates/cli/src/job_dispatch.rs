@@ -11,6 +11,7 @@ use super::prelude::*;
 use super::render::table::{Form, table};
 use super::render::values;
 use super::submitted::FollowFlags;
+use crate::web::hint::UiPage;
 use encamp_api::writes::Dispatch;
 use encamp_model::quoted;
 
@@ -37,7 +38,7 @@ pub struct JobDispatch {
     /// Monitor the dispatched job until it is dead
     #[arg(long)]
     pub wait: bool,
-    /// Accepted for compatibility; there is no web interface to open
+    /// Open the page of the web UI in a browser
     #[arg(long)]
     pub ui: bool,
     #[command(flatten)]
@@ -121,6 +122,7 @@ impl JobDispatch {
             lines.push(format!("Evaluation ID|{}", values::id(&made.eval_id, self.follow.verbose)));
         }
         context.ui.output(&table(&lines, Form::KeyValue));
+        UiPage::new_job(namespace, &made.dispatched_job_id).show(connection, self.ui, context);
         if !self.follow.detach && !made.eval_id.is_empty() {
             context.ui.output("");
             if self.follow.watch(connection, &made.eval_id, context) != 0 {

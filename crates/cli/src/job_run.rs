@@ -11,6 +11,7 @@ use super::prompt;
 use super::remarks;
 use super::render::{json, plan};
 use super::submitted::{FollowFlags, check_index};
+use crate::web::hint::UiPage;
 use encamp_model::JobSubmission;
 use encamp_model::requests::JobRegisterRequest;
 
@@ -57,7 +58,7 @@ pub struct JobRun {
     /// Consul namespace to set in the job
     #[arg(long, value_name = "namespace")]
     pub consul_namespace: Option<String>,
-    /// Accepted for compatibility; there is no web interface to open
+    /// Open the page of the web UI in a browser
     #[arg(long)]
     pub ui: bool,
     #[command(flatten)]
@@ -206,6 +207,8 @@ impl JobRun {
             }
         };
         plan::print_warnings(context.ui, &answer.warnings);
+        let page = UiPage::new_job(namespace, job.id.as_deref().unwrap_or_default());
+        page.show(&connection, self.ui, context);
         Ok(self.follow.registered(&connection, job, &answer.eval_id, "Job registration successful", context))
     }
 }

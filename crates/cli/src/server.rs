@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::prelude::*;
 use super::render::table::{Form, headed, table};
+use crate::web::hint::UiPage;
 use encamp_api::Received;
 use encamp_api::types::{AgentMember, AgentMembers};
 use encamp_model::quoted;
@@ -22,7 +23,7 @@ pub struct ServerMembers {
     pub detailed: bool,
     #[command(flatten)]
     pub(crate) format: FormatFlags,
-    /// Accepted for compatibility; there is no web interface to open
+    /// Open the page of the web UI in a browser
     #[arg(long)]
     pub ui: bool,
     #[command(flatten)]
@@ -103,6 +104,7 @@ impl ServerMembers {
             context.ui.warn(&format!("Error determining leaders: {problem}"));
             return Ok(1);
         }
+        UiPage::servers().show(c, self.ui, context);
         Ok(0)
     }
 

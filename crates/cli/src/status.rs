@@ -16,7 +16,7 @@ pub struct Status {
     /// Show full identifiers
     #[arg(long)]
     pub verbose: bool,
-    /// Accepted for compatibility; there is no web interface to open
+    /// Open the page of the web UI in a browser
     #[arg(long)]
     pub ui: bool,
     #[command(flatten)]

@@ -11,6 +11,7 @@ use crate::prelude::*;
 use crate::render::metrics::metric_lines;
 use crate::render::table::{Form, pairs, table};
 use crate::render::values::{self, Clock};
+use crate::web::hint::UiPage;
 use encamp_api::Query;
 use encamp_api::types::AllocCheck;
 use encamp_model::stats::AllocResourceUsage;
@@ -39,7 +40,7 @@ pub struct AllocStatus {
     pub verbose: bool,
     #[command(flatten)]
     pub(crate) format: FormatFlags,
-    /// Accepted for compatibility; there is no web interface to open
+    /// Open the page of the web UI in a browser
     #[arg(long)]
     pub ui: bool,
     #[command(flatten)]
@@ -133,6 +134,7 @@ impl AllocStatus {
             let lines = metric_lines(&metrics, "  ", true, context.ui.colours_on());
             context.ui.output(&lines);
         }
+        UiPage::allocation(&alloc.id).show(c, self.ui, context);
         Ok(0)
     }
 

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use super::lookup;
 use super::prelude::*;
 use super::render::objects;
+use crate::web::hint::UiPage;
 use encamp_api::{ApiError, Query, path};
 use encamp_model::responses::JobListStub;
 
@@ -33,7 +34,7 @@ pub struct JobStatus {
     /// Show full identifiers and timestamps
     #[arg(long)]
     pub verbose: bool,
-    /// Accepted for compatibility; there is no web interface to open
+    /// Open the page of the web UI in a browser
     #[arg(long)]
     pub ui: bool,
     #[command(flatten)]
@@ -86,6 +87,7 @@ impl JobStatus {
         let mut jobs = jobs;
         jobs.sort_by(|a, b| (&a.id, &a.namespace).cmp(&(&b.id, &b.namespace)));
         context.ui.output(&lookup::listed(&jobs, connection.everywhere(), &connection.zone));
+        UiPage::jobs().show(connection, self.ui, context);
         Ok(0)
     }
 
@@ -95,7 +97,9 @@ impl JobStatus {
             let one = json_of(connection, namespace.as_deref(), &id, self.all_allocs)?;
             return self.format.print(context.ui, &json!([one]), JSON_TYPE);
         }
-        one::show(self, connection, namespace.as_deref(), &id, context)
+        let code = one::show(self, connection, namespace.as_deref(), &id, context)?;
+        UiPage::job(namespace.as_deref(), &id).show(connection, self.ui, context);
+        Ok(code)
     }
 }
 

@@ -8,6 +8,7 @@ use crate::objects::{self, NodeRow};
 use crate::prelude::*;
 use crate::render::table::{self, Column};
 use crate::render::values;
+use crate::web::hint::UiPage;
 use encamp_api::Query;
 use encamp_model::ClientStatus;
 
@@ -34,7 +35,7 @@ pub struct NodeStatus {
     pub verbose: bool,
     #[command(flatten)]
     pub(crate) page: PageFlags,
-    /// Accepted for compatibility; there is no web interface to open
+    /// Open the page of the web UI in a browser
     #[arg(long)]
     pub ui: bool,
     /// In the list, show the operating systems
@@ -101,6 +102,7 @@ impl NodeStatus {
             context.ui.output(&text);
         }
         next_page(context, &meta);
+        UiPage::nodes().show(c, self.ui, context);
         Ok(0)
     }
 
@@ -149,6 +151,7 @@ impl NodeStatus {
             return Ok(0);
         }
         view.print(c, context);
+        UiPage::node(&id).show(c, self.ui, context);
         Ok(0)
     }
 }

@@ -3,6 +3,7 @@
 use super::form::{Form, FormFlags, rendered};
 use super::one_namespace;
 use crate::prelude::*;
+use crate::web::hint::UiPage;
 use encamp_model::quoted;
 
 /// Read a variable
@@ -15,7 +16,7 @@ pub struct VarGet {
     pub item: Option<String>,
     #[command(flatten)]
     pub(crate) form: FormFlags,
-    /// Accepted for compatibility; there is no web interface to open
+    /// Open the page of the web UI in a browser
     #[arg(long)]
     pub ui: bool,
     #[command(flatten)]
@@ -60,6 +61,7 @@ impl Run for VarGet {
             if form != Form::None {
                 context.ui.output(&text);
             }
+            UiPage::variable(&variable.namespace, &variable.path).show(c, self.ui, context);
             Ok(0)
         })
     }

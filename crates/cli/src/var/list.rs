@@ -5,6 +5,7 @@ use serde_json::json;
 use crate::prelude::*;
 use crate::render::table::{Columns, Form, columns, table};
 use crate::render::values;
+use crate::web::hint::UiPage;
 use encamp_api::{Query, Received};
 use encamp_model::VariableMetadata;
 
@@ -24,7 +25,7 @@ pub struct VarList {
     /// Go template, with -out=go-template
     #[arg(long, value_name = "template")]
     pub template: Option<String>,
-    /// Accepted for compatibility; there is no web interface to open
+    /// Open the page of the web UI in a browser
     #[arg(long)]
     pub ui: bool,
     #[command(flatten)]
@@ -105,6 +106,7 @@ impl VarList {
         if let Some(token) = &meta.next_token {
             context.ui.warn(&format!("Next page token: {token}"));
         }
+        UiPage::variables(prefix).show(c, self.ui, context);
         Ok(0)
     }
 }

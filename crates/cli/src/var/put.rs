@@ -10,6 +10,7 @@ use super::one_namespace;
 use crate::flags::parse_int;
 use crate::prelude::*;
 use crate::spec_file::{self, Spec, SpecError};
+use crate::web::hint::UiPage;
 use encamp_api::variables::{Variable, VariableError};
 use encamp_model::quoted;
 
@@ -37,7 +38,7 @@ pub struct VarPut {
     /// Print progress messages to standard error
     #[arg(long)]
     pub verbose: bool,
-    /// Accepted for compatibility; there is no web interface to open
+    /// Open the page of the web UI in a browser
     #[arg(long)]
     pub ui: bool,
     #[command(flatten)]
@@ -190,12 +191,14 @@ impl VarPut {
         let line = format!("Created variable {} with modify index {}", quoted(&written.path), written.modify_index);
         if *form == Form::None {
             context.ui.output(&line);
+            UiPage::variable(&written.namespace, &written.path).show(c, self.ui, context);
             return Ok(0);
         }
         if self.verbose {
             context.ui.warn(&line);
         }
         context.ui.output(&rendered(&written, form, &c.zone)?);
+        UiPage::variable(&written.namespace, &written.path).show(c, self.ui, context);
         Ok(0)
     }
 }

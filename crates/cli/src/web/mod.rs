@@ -4,6 +4,7 @@
 //! ([`file`]), or in front of a running cluster ([`live`]).
 
 mod file;
+pub(crate) mod hint;
 mod live;
 mod serve;
 
