@@ -147,7 +147,7 @@ fn an_allocation_that_cannot_be_read_is_an_error_of_the_file() {
         String::from_utf8(text).expect("UTF-8").replace("\"AllocModifyIndex\":", "\"AllocModifyIndex\":true,\"New\":");
     fs::write(&path, zstd::encode_all(text.as_bytes(), 3).expect("zstd")).expect("a snapshot");
     let (stdout, stderr, exit) = scene.answer(&["what-if"], &["-no-cache", "-down", "dc=dc1"]);
-    assert_eq!((stdout.as_str(), exit), ("", 1));
+    assert_eq!((stdout.as_str(), exit), ("", 255));
     assert!(stderr.contains("Allocations[0].AllocModifyIndex: invalid type: boolean"), "{stderr}");
     // The plan of a new job reads no allocation.
     let (_, stderr, exit) = scene.answer(&["job", "plan"], &["-no-cache", "probe.nomad.hcl"]);

@@ -7,14 +7,12 @@ use std::sync::{Arc, OnceLock};
 use imbl::{OrdMap, OrdSet};
 
 use super::id::Id;
-use super::lazy::facts::OrderedKeys;
+use super::lazy::ordered_keys::OrderedKeys;
 use super::lazy::rows::AllocRows;
 use super::lazy::table::{Base, Table};
+use super::slots::NO_SLOT;
 use super::usage::AllocEntry;
 use encamp_model::Allocation;
-
-/// The slot of nodes that are not stored.
-pub(super) const NO_SLOT: u32 = u32::MAX;
 
 /// Allocations by ID. Cloning is cheap, and so is a write after it.
 #[derive(Debug, Clone, Default)]

@@ -5,12 +5,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::thread;
 
-use super::alloc_tables::{Allocs, NO_SLOT};
+use super::alloc_tables::Allocs;
 use super::hash::IdHash;
 use super::id::Id;
 use super::lazy::table::Table;
 use super::node::NodeEntry;
-use super::slots::Slots;
+use super::slots::{NO_SLOT, Slots};
 use super::sorted::full_map;
 use super::summary::NodeSummary;
 use super::tables::State;

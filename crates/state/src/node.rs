@@ -7,7 +7,7 @@ use imbl::OrdMap;
 
 use super::alloc_tables::AllocsById;
 use super::id::Id;
-use super::lazy::rows::Rows;
+use super::lazy::rows::{Rows, StoredNode};
 use super::node_info::NodeInfo;
 use super::priorities::UsageByPriority;
 use super::usage::{AllocEntry, NodeUsage};
@@ -181,5 +181,18 @@ impl NodeEntry {
         let usage = NodeUsage::of(&self.info, self.live_allocs().map(|a| a.as_ref()));
         self.by_priority = UsageByPriority::of(self.live_allocs().map(|a| a.as_ref()));
         self.usage = usage;
+    }
+}
+
+impl StoredNode {
+    /// What would be stored of a node.
+    pub fn of(entry: &NodeEntry) -> StoredNode {
+        StoredNode {
+            id: entry.node.id().to_string(),
+            info: (*entry.info).clone(),
+            usage: entry.usage.clone(),
+            by_priority: entry.by_priority.clone(),
+            allocs: entry.allocs.ids().cloned().collect(),
+        }
     }
 }

@@ -3,6 +3,8 @@
 
 use std::sync::Arc;
 
+/// The slot of nodes that are not stored.
+pub(crate) const NO_SLOT: u32 = u32::MAX;
 /// Values per block: a write after a clone copies one block, and the list of all.
 const BLOCK: usize = 128;
 

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use super::alloc_tables::{AllocsById, NO_SLOT};
+use super::alloc_tables::AllocsById;
 use super::id::Id;
 use super::node::NodeEntry;
+use super::slots::NO_SLOT;
 use super::tables::State;
 use super::usage::AllocEntry;
 use encamp_model::Allocation;

@@ -2,7 +2,7 @@
 //!
 //! - [`rows`]: where the rows are ([`Rows`]). [`LazyTables`]: the keys and sums of a state, which make it together with the
 //!   rows.
-//! - [`facts`]: states of which only the rest of allocations is decoded later.
+//! - [`facts`]: states of which only the rest of allocations is decoded later; [`ordered_keys`]: their order and keys.
 //! - [`alloc_keys`]: the keys of allocations. [`keys`]: those of all rows. [`nodes`]: nodes that were not read yet.
 //! - [`table`]: tables of rows that are decoded one by one. [`mod@all`]: decoding all rows at once.
 
@@ -11,6 +11,7 @@ mod alloc_keys;
 pub(super) mod facts;
 pub(super) mod keys;
 pub(super) mod nodes;
+pub(super) mod ordered_keys;
 pub(super) mod rows;
 pub(super) mod table;
 
@@ -18,7 +19,8 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};
 
 pub use alloc_keys::AllocKeys;
-pub use facts::{AllocFacts, AllocOrder};
+pub use facts::AllocFacts;
+pub use ordered_keys::AllocOrder;
 pub use rows::{AllocRows, Rows, StoredNode};
 
 use self::keys::{ByJob, Decoded, LazyKeys, NodesInOrder, SlotsOfAllocs};

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use super::alloc_keys::AllocKeys;
 use crate::id::Id;
 use crate::job_entry::JobEntry;
-use crate::node::NodeEntry;
 use crate::node_info::NodeInfo;
 use crate::priorities::UsageByPriority;
 use crate::usage::{AllocEntry, NodeUsage};
@@ -58,17 +57,4 @@ pub struct StoredNode {
     pub by_priority: UsageByPriority,
     /// The IDs of all allocations on it, ascending.
     pub allocs: Vec<Id>,
-}
-
-impl StoredNode {
-    /// What would be stored of a node.
-    pub fn of(entry: &NodeEntry) -> StoredNode {
-        StoredNode {
-            id: entry.node.id().to_string(),
-            info: (*entry.info).clone(),
-            usage: entry.usage.clone(),
-            by_priority: entry.by_priority.clone(),
-            allocs: entry.allocs.ids().cloned().collect(),
-        }
-    }
 }
