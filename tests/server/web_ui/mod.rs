@@ -250,7 +250,9 @@ fn links_lead_to_pages() {
     for (way, mut client) in ways.clients() {
         for path in &paths {
             let page = client.get(path);
-            assert_eq!(page.status, 200, "{way} {path}: {}", page.body);
+            // Snapshot files hold no evaluations.
+            let known = way != "file" || !path.contains("currentEval=");
+            assert_eq!(page.status, if known { 200 } else { 404 }, "{way} {path}: {}", page.body);
             assert!(page.body.contains("<h1"), "{way} {path}: {}", page.body);
         }
     }
