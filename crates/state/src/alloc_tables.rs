@@ -10,7 +10,6 @@ use super::id::Id;
 use super::lazy::ordered_keys::OrderedKeys;
 use super::lazy::rows::AllocRows;
 use super::lazy::table::{Base, Table};
-use super::slots::NO_SLOT;
 use super::usage::AllocEntry;
 use encamp_model::Allocation;
 

@@ -29,7 +29,7 @@ impl AllocOrder {
 #[derive(Debug)]
 pub(crate) struct OrderedKeys {
     pub(super) ids: Vec<Id>,
-    order: Arc<AllocOrder>,
+    pub(super) order: Arc<AllocOrder>,
     /// Job IDs and namespaces, ascending.
     pub(super) jobs: Vec<(Id, Id)>,
     /// The place of each allocation's job among them.
