@@ -149,8 +149,9 @@ fn an_allocation_that_cannot_be_read_is_an_error_of_the_file() {
     let (stdout, stderr, exit) = scene.answer(&["what-if"], &["-no-cache", "-down", "dc=dc1"]);
     assert_eq!((stdout.as_str(), exit), ("", 255));
     assert!(stderr.contains("Allocations[0].AllocModifyIndex: invalid type: boolean"), "{stderr}");
-    // The plan of a new job reads no allocation.
-    let (_, stderr, exit) = scene.answer(&["job", "plan"], &["-no-cache", "probe.nomad.hcl"]);
+    // The plan of a new job reads the allocations of the nodes that it is placed on: here there are none.
+    scene.folder.file("nowhere.nomad.hcl", JOB.replace("[\"*\"]", "[\"none\"]"));
+    let (_, stderr, exit) = scene.answer(&["job", "plan"], &["-no-cache", "nowhere.nomad.hcl"]);
     assert_eq!(exit, 1, "{stderr}");
     // That of a registered one does.
     let file: serde_json::Value = serde_json::from_str(&text).expect("JSON");
