@@ -17,6 +17,7 @@ use crate::parts::listing::{Listing, Request};
 use crate::parts::meter::meter;
 use crate::parts::state::{Tone, notice};
 use crate::parts::table::Table;
+use crate::parts::usage::Amounts;
 use crate::parts::{link, plural, state};
 use crate::visit::Visit;
 
@@ -44,24 +45,7 @@ answers! {
         status_description: String,
         drain: bool,
         scheduling_eligibility: NodeEligibility,
-        node_resources: NodeResources,
-    }
-
-    /// The resources of a client.
-    NodeResources {
-        cpu: NodeCpu,
-        memory: NodeMemory,
-    }
-
-    /// Its CPU.
-    NodeCpu {
-        cpu_shares: i64,
-    }
-
-    /// Its memory.
-    NodeMemory {
-        #[serde(rename = "MemoryMB")]
-        memory_mb: i64,
+        node_resources: Amounts,
     }
 
     /// The health of the servers.
@@ -101,8 +85,10 @@ async fn overview(visit: &Visit) -> Result<Page, PageError> {
             ol.feed id="feed" data-keep {}
             p.muted { "Events are listed here while the page is open." }
         }
-        h2 { "Latest evaluations" }
-        (evaluations::table(visit, &latest.rows, html! { "Nothing happened yet. " a href="/ui/plan" { "Plan and register a job" } "." }).markup())
+        @if visit.source().is_live() || !latest.rows.is_empty() {
+            h2 { "Latest evaluations" }
+            (evaluations::table(visit, &latest.rows, html! { "Nothing happened yet. " a href="/ui/plan" { "Plan and register a job" } "." }).markup())
+        }
     };
     let topics = ["Job:*", "Node:*", "Allocation:*", "Deployment:*", "Evaluation:*"];
     Ok(Page::new(Area::Overview, "Overview", body).follows(topics))
@@ -226,7 +212,10 @@ fn clients(nodes: &[Node]) -> Markup {
 
 /// The health of the servers, if the token may see it and the source has servers.
 async fn servers(visit: &Visit) -> Result<Markup, PageError> {
-    // An unhealthy cluster answers 429 with the same body; files and tokens without rights have no answer.
+    if !visit.source().is_live() {
+        return Ok(html! {});
+    }
+    // An unhealthy cluster answers 429 with the same body; tokens without rights have no answer.
     let answer = visit.read_any::<Servers>("/v1/operator/autopilot/health", &[]).await;
     let Ok(found) = answer else { return Ok(html! {}) };
     Ok(html! {
@@ -257,7 +246,7 @@ async fn utilisation(visit: &Visit) -> Result<Markup, PageError> {
     let ready = nodes.rows.iter().filter(|n| n.status == NodeStatus::Ready);
     let (cpu, memory) = ready.fold((0_i64, 0_i64), |(cpu, memory), n| {
         let r = &n.node_resources;
-        (cpu.saturating_add(r.cpu.cpu_shares), memory.saturating_add(r.memory.memory_mb))
+        (cpu.saturating_add(r.cpu_mhz()), memory.saturating_add(r.memory_mib()))
     });
     let tasks = allocations.rows.iter().filter_map(|a| a.allocated_resources.as_ref()).flat_map(|r| r.tasks.values());
     let (used_cpu, used_memory) = tasks.fold((0_i64, 0_i64), |(cpu, memory), t| {

@@ -42,6 +42,54 @@ pub(crate) struct Amounts {
     cpu: Cpu,
     memory: Memory,
     devices: Vec<Device>,
+    processors: Processors,
+}
+
+impl Amounts {
+    /// The CPU in MHz. Nodes that do not say it have it from their cores (`docs/spec/scheduling.md`).
+    pub(crate) fn cpu_mhz(&self) -> i64 {
+        if self.cpu.cpu_shares > 0 {
+            return self.cpu.cpu_shares;
+        }
+        let cores = self.processors.topology.iter().flat_map(|t| &t.cores).filter(|core| !core.disable);
+        cores.map(Core::mhz).fold(0, i64::saturating_add)
+    }
+
+    /// The memory in MiB.
+    pub(crate) fn memory_mib(&self) -> i64 {
+        self.memory.memory_mb
+    }
+}
+
+/// The cores of a node.
+#[null_is_default]
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+struct Processors {
+    topology: Option<Topology>,
+}
+
+#[null_is_default]
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+struct Topology {
+    cores: Vec<Core>,
+}
+
+#[null_is_default]
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+struct Core {
+    disable: bool,
+    base_speed: i64,
+    max_speed: i64,
+    guess_speed: i64,
+}
+
+impl Core {
+    fn mhz(&self) -> i64 {
+        [self.base_speed, self.max_speed, self.guess_speed].into_iter().find(|speed| *speed > 0).unwrap_or(0)
+    }
 }
 
 #[null_is_default]
@@ -183,8 +231,8 @@ impl NodeRow {
     fn capacity(&self) -> Amount {
         let (all, reserved) = (&self.node_resources, &self.reserved_resources);
         Amount {
-            cpu: all.cpu.cpu_shares.saturating_sub(reserved.cpu.cpu_shares),
-            memory: all.memory.memory_mb.saturating_sub(reserved.memory.memory_mb),
+            cpu: all.cpu_mhz().saturating_sub(reserved.cpu.cpu_shares),
+            memory: all.memory_mib().saturating_sub(reserved.memory_mib()),
         }
     }
 }
