@@ -53,8 +53,8 @@ fn of_job(job: &Job, of_groups: &[Option<Nodes>], out: &mut Remarks) {
     }
     let Some(all) = of_groups.iter().cloned().collect::<Option<Vec<Nodes>>>() else { return };
     let mut union: Nodes = all.into_iter().flatten().collect();
-    union.sort_by(|a, b| a.node.id.cmp(&b.node.id));
-    union.dedup_by(|a, b| a.node.id == b.node.id);
+    union.sort_by_key(|n| n.slot);
+    union.dedup_by_key(|n| n.slot);
     let count = job.task_groups.iter().map(|g| g.count).fold(0_i64, i64::saturating_add);
     distinct(&job.constraints, count, &union, |at, fact| out.add(None, None, Block::Constraint(at), fact));
 }
