@@ -306,9 +306,10 @@ impl Terminal {
                 // Progress cannot be redrawn while it is suspended.
                 terminal.0.bars.suspend(|| exit(code));
             }
-            // The current write is completed, and nothing is written after the end of the line.
-            let out = io::stdout().lock();
-            let _ = end_line(out);
+            // The current write is completed, and nothing is written after the end of the line: the lock is held until the
+            // process has ended.
+            let mut out = io::stdout().lock();
+            let _ = end_line(&mut out);
             exit(code);
         });
         if cleaner.is_ok() {
@@ -319,7 +320,7 @@ impl Terminal {
 }
 
 /// Moves the cursor to the start of a new line if text (such as `^C`) precedes it.
-fn end_line(mut out: StdoutLock<'_>) -> io::Result<()> {
+fn end_line(out: &mut StdoutLock<'_>) -> io::Result<()> {
     // Text that is still buffered is otherwise written at the end of the process, after the new line.
     let _ = out.flush();
     let mut err = io::stderr();
