@@ -68,6 +68,7 @@ pub fn settings(config: &Config) -> encamp_client::Config {
         docker: docker(config).unwrap_or_default(),
         mock_driver: mock_driver(config),
         version: super::config::COMPATIBLE_VERSION.into(),
+        capability_level: encamp_host::capability::own(),
         intro_token: intro_token(config),
         ..encamp_client::Config::default()
     }

@@ -69,6 +69,9 @@ pub enum StartError {
     /// The web UI.
     #[error("Error starting agent: {0}")]
     WebUi(#[from] WebUiError),
+    /// The environment.
+    #[error("Error starting agent: {0}")]
+    Level(#[from] encamp_host::capability::UnsupportedLevel),
     /// The HTTP interface.
     #[error("Error starting http server: {0}")]
     Http(#[from] HttpError),
@@ -215,6 +218,7 @@ impl Agent {
     ) -> Result<Agent, StartError> {
         let cpus = std::thread::available_parallelism().map_or(1, usize::from);
         check_start(&config, cpus)?;
+        encamp_host::capability::check()?;
         prepare_data_dir(&config)?;
 
         let tls = AgentTls::new(&config)?;

@@ -111,6 +111,9 @@ impl ServerMembers {
     fn table(&self, members: &[Member], leads: impl Fn(&Member) -> bool) -> String {
         let verbose = self.verbose || self.detailed;
         let (protocol, tags) = if verbose { ("|Protocol", "|Tags") } else { ("", "") };
+        // Servers of other programs have none.
+        let leveled = members.iter().any(|m| m.tags.contains_key("capability_level"));
+        let level = if leveled { "|Level" } else { "" };
         let rows = members.iter().map(|m| {
             let mut cells = vec![m.name.clone(), m.addr.clone(), m.port.to_string(), m.status.clone()];
             cells.push(leads(m).to_string());
@@ -118,6 +121,10 @@ impl ServerMembers {
                 cells.push(m.protocol_cur.to_string());
             }
             cells.extend(["raft_vsn", "build", "dc", "region"].map(|name| tag(m, name).to_string()));
+            if leveled {
+                let level = m.tags.get("capability_level").map_or("unknown", String::as_str);
+                cells.push(level.to_string());
+            }
             if verbose {
                 let tags: Vec<String> = m.tags.iter().map(|(k, v)| format!("{k}={v}")).collect();
                 cells.push(tags.join(","));
@@ -126,7 +133,7 @@ impl ServerMembers {
         });
         table(
             &headed(
-                &format!("Name|Address|Port|Status|Leader{protocol}|Raft Version|Build|Datacenter|Region{tags}"),
+                &format!("Name|Address|Port|Status|Leader{protocol}|Raft Version|Build|Datacenter|Region{level}{tags}"),
                 rows,
             ),
             Form::Spaced,

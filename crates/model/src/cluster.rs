@@ -241,7 +241,7 @@ pub struct AutopilotConfiguration {
     pub server_stabilization_time: i64,
     /// Kept for clients; without effect.
     pub enable_redundancy_zones: bool,
-    /// Kept for clients; without effect.
+    /// The capability level of the cluster stays where it is, so that servers can go back to an older build.
     pub disable_upgrade_migration: bool,
     /// Kept for clients; without effect.
     pub enable_custom_upgrades: bool,

@@ -25,6 +25,7 @@ pub mod acl;
 pub mod alloc;
 pub mod api;
 pub mod bytes;
+pub mod capability;
 mod class;
 pub mod cluster;
 pub mod cron;

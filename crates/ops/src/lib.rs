@@ -20,6 +20,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use encamp_model::capability::{Capability, CapabilityLevel};
 use encamp_model::*;
 
 /// The type of events about evaluations that were written for their own sake.
@@ -266,6 +267,11 @@ pub enum Operation {
     Variable(Box<VariableWrite>),
     /// ACL objects are written or removed.
     Acl(Box<AclChange>),
+    /// All servers support a higher capability level: the cluster uses it from now on, and never a lower one again.
+    CapabilityLevel {
+        /// The level.
+        level: CapabilityLevel,
+    },
 }
 
 /// See [`Operation::CsiVolumeClaim`].
@@ -596,6 +602,16 @@ impl Operation {
             Operation::Restore { .. } => "restore",
             Operation::Variable(_) => "apply_sv_operation",
             Operation::Acl(change) => change.metric(),
+            Operation::CapabilityLevel { .. } => "apply_capability_level",
+        }
+    }
+
+    /// What a server has to support to read the operation; none: every build reads it.
+    pub fn capability(&self) -> Option<Capability> {
+        match self {
+            Operation::CapabilityLevel { .. } => Some(Capability::StoredLevel),
+            Operation::NodeChange(c) => c.change.capability(),
+            _ => None,
         }
     }
 
@@ -632,6 +648,7 @@ impl Operation {
             Operation::CsiVolumeDeregister { .. } => "CSIVolumeDeregistered",
             Operation::CsiVolumeClaim(_) => "CSIVolumeClaim",
             Operation::Barrier
+            | Operation::CapabilityLevel { .. }
             | Operation::NodeDeregister { .. }
             | Operation::HostVolumeClaimDelete { .. }
             | Operation::CsiPluginDelete { .. }

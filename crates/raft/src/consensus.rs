@@ -16,7 +16,7 @@ use super::error::StoreError;
 use super::log::Log;
 use super::machine::Machine;
 use super::network::{Answer, Message, Network, Transport};
-use super::propose::{self, Outcome, ProposeError, Queue};
+use super::propose::{self, Outcome, ProposeError, Proposer, Queue};
 use super::room::Room;
 use super::snapshots::Snapshots;
 use super::status::{self, Configuration, Leadership, Member, Stats};
@@ -24,6 +24,7 @@ use super::types::{Peer, ServerId, Types};
 use super::validate::{Invalid, Own, Receiving};
 use encamp_host::threads::{self, Instant};
 use encamp_host::watch_value;
+use encamp_model::capability::CapabilityLevel;
 use encamp_ops::Operation;
 use encamp_ops::codec;
 use encamp_telemetry::Metrics;
@@ -39,6 +40,8 @@ pub struct Settings {
     pub peer: Peer,
     /// The first members of a new cluster, ignored if a log exists. If empty, the server waits for a leader.
     pub bootstrap: BTreeMap<ServerId, Peer>,
+    /// The highest capability level that this server supports.
+    pub level: CapabilityLevel,
     /// Stretches heartbeats and elections, 1 to 10.
     pub raft_multiplier: u32,
     /// How often it is checked whether a snapshot is due.
@@ -64,6 +67,7 @@ impl Settings {
             id,
             bootstrap: BTreeMap::from([(id, peer.clone())]),
             peer,
+            level: CapabilityLevel::BUILD,
             raft_multiplier: 1,
             snapshot_interval: Duration::from_secs(120),
             snapshot_threshold: 8192,
@@ -142,6 +146,7 @@ struct Inner {
     log: Log,
     progress: Shared,
     queue: Queue,
+    level: CapabilityLevel,
     leadership: watch_value::Receiver<Leadership>,
     timeout: Duration,
     lease: Duration,
@@ -173,15 +178,16 @@ impl Consensus {
         transport: Arc<dyn Transport>,
     ) -> Result<Consensus, StartError> {
         let config = Arc::new(settings.openraft()?);
-        let (dir, metrics) = (settings.dir.clone(), settings.metrics.clone());
+        let (dir, metrics, level) = (settings.dir.clone(), settings.metrics.clone(), settings.level);
+        let state = machine.clone();
         let opened = threads::unblock(move || {
-            let log = Log::open(&dir)?;
+            let log = Log::open(&dir, level)?;
             log.record_in(metrics);
-            let applier = Applier::open(machine, Snapshots::open(&dir.join("snapshots"))?)?;
+            let applier = Applier::open(state, Snapshots::open(&dir.join("snapshots"), level)?)?;
             Ok::<_, StoreError>((log, applier))
         });
         let (log, applier) = opened.await.map_err(|e| StartError::Raft(e.to_string()))??;
-        let started = Self::join_in(&settings, config, &log, applier, transport).await;
+        let started = Self::join_in(&settings, config, &log, (applier, machine), transport).await;
         if started.is_err() {
             // Lets go of the directory.
             let _ = log.close().await;
@@ -193,7 +199,7 @@ impl Consensus {
         settings: &Settings,
         config: Arc<Config>,
         log: &Log,
-        applier: Applier,
+        (applier, machine): (Applier, Arc<dyn Machine>),
         transport: Arc<dyn Transport>,
     ) -> Result<Consensus, StartError> {
         let progress = applier.progress();
@@ -219,7 +225,14 @@ impl Consensus {
         }
         let leadership = status::watch_leadership(&raft, settings.lease());
         let inner = Inner {
-            queue: propose::start(raft.clone(), log.clone(), Room::of(&settings.dir), settings.metrics.clone()),
+            queue: propose::start(Proposer {
+                raft: raft.clone(),
+                log: log.clone(),
+                room: Room::of(&settings.dir),
+                metrics: settings.metrics.clone(),
+                machine,
+            }),
+            level: settings.level,
             raft,
             log: log.clone(),
             progress,
@@ -457,7 +470,8 @@ impl Consensus {
             false => self.inner.raft.with_raft_state(|s| *s.vote_ref()).await.unwrap_or(known),
         };
         let log = &self.inner.log;
-        Own { id, vote, committed: log.committed() }.check(from, message, |index| log.id_at(index))?;
+        Own { id, vote, committed: log.committed(), supported: self.inner.level }
+            .check(from, message, |index| log.id_at(index))?;
         if let Message::Snapshot(request) = message {
             let mut receiving = self.inner.receiving.lock();
             receiving.piece(&request.meta.snapshot_id, request.offset, request.data.len())?;

@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use openraft::{AnyError, ErrorSubject, ErrorVerb, StorageError, StorageIOError};
 
+use encamp_model::capability::CapabilityLevel;
+
 use super::files::FORMAT;
 use super::types::StorageFailure;
 
@@ -38,6 +40,16 @@ pub enum StoreError {
         path: PathBuf,
         /// The format that the file states.
         format: u32,
+    },
+    /// A build of a higher capability level wrote the file.
+    #[error("{} is of capability level {level}, but this build supports only up to level {supported}: the cluster was upgraded, and there is no way back to an older build. Start a build of level {level} on this data directory (`encamp version`), or remove the directory and let a server of such a build rejoin the cluster; to go back, restore a snapshot from before the upgrade into a new cluster", path.display())]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// The level that it needs.
+        level: CapabilityLevel,
+        /// The highest level that is read.
+        supported: CapabilityLevel,
     },
     /// Another process works in the directory.
     #[error("{} is in use by another process", path.display())]

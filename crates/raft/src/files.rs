@@ -5,9 +5,29 @@ use std::path::Path;
 
 use super::error::StoreError;
 use encamp_host::disk::{self, File};
+use encamp_model::capability::CapabilityLevel;
 
 /// Format of all files of consensus; it changes with what is in any of them. 1 named the leader's ID beside its term.
 pub(super) const FORMAT: u32 = 2;
+/// The format of log segments and snapshots of a capability level. Small files keep [`FORMAT`].
+pub(super) fn format_of(level: CapabilityLevel) -> u32 {
+    level.number().saturating_add(FORMAT - CapabilityLevel::FIRST.number())
+}
+
+/// The capability level of a log segment or a snapshot.
+///
+/// # Errors
+/// Only a build of before levels reads the format, or one of a level above `supported`.
+pub(super) fn level_of(path: &Path, format: u32, supported: CapabilityLevel) -> Result<CapabilityLevel, StoreError> {
+    let number = format.checked_sub(FORMAT - CapabilityLevel::FIRST.number());
+    let level = number.and_then(|n| CapabilityLevel::try_from(n).ok());
+    let level = level.ok_or_else(|| StoreError::Format { path: path.into(), format })?;
+    if level > supported {
+        return Err(StoreError::Newer { path: path.into(), level, supported });
+    }
+    Ok(level)
+}
+
 /// Begins small files, since format 2.
 const MAGIC: &[u8; 4] = b"ENCF";
 /// Begins names of files that are not complete yet.

@@ -3,6 +3,7 @@
 use std::io::{self, Read, Write};
 use std::sync::Arc;
 
+use encamp_model::capability::CapabilityLevel;
 use encamp_ops::{Operation, Reply};
 
 /// The state that is built by applying the log. Calls to `apply`, `skip`, `snapshot` and `restore` never overlap and
@@ -10,6 +11,9 @@ use encamp_ops::{Operation, Reply};
 ///
 /// A call that panics stops the node: the state can't be trusted any more.
 pub trait Machine: Send + Sync + 'static {
+    /// The capability level of the cluster, according to the state: the form of new entries.
+    fn level(&self) -> CapabilityLevel;
+
     /// Applies one operation. The reply says what it refuses.
     fn apply(&self, index: u64, op: &Arc<Operation>) -> Reply;
 
@@ -26,6 +30,9 @@ pub trait Machine: Send + Sync + 'static {
 
 /// A state to be written.
 pub trait SnapshotWriter: Send {
+    /// What a server has to support to read it.
+    fn level(&self) -> CapabilityLevel;
+
     /// Writes all of it; runs on a thread that may block.
     fn write(self: Box<Self>, to: &mut dyn Write) -> io::Result<()>;
 }

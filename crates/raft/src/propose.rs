@@ -12,6 +12,7 @@ use tokio::task::JoinSet;
 
 use super::error::StoreError;
 use super::log::Log;
+use super::machine::Machine;
 use super::room::Room;
 use super::status::why_stopped;
 use super::types::{Applied, Batch, Peer, ServerId, Types};
@@ -62,14 +63,25 @@ pub(super) type Proposal = (Arc<Operation>, oneshot::Sender<Outcome>, Instant);
 /// Where proposals go.
 pub(super) type Queue = mpsc::Sender<Proposal>;
 
+/// What gathering works with.
+pub(super) struct Proposer {
+    pub raft: Raft<Types>,
+    pub log: Log,
+    pub room: Room,
+    pub metrics: Metrics,
+    /// Tells the form of entries.
+    pub machine: Arc<dyn Machine>,
+}
+
 /// Starts gathering; ends when all senders are gone.
-pub(super) fn start(raft: Raft<Types>, log: Log, room: Room, metrics: Metrics) -> Queue {
+pub(super) fn start(proposer: Proposer) -> Queue {
     let (queue, proposals) = mpsc::channel(QUEUE);
-    tokio::spawn(gather(raft, log, room, metrics, proposals));
+    tokio::spawn(gather(proposer, proposals));
     queue
 }
 
-async fn gather(raft: Raft<Types>, log: Log, room: Room, metrics: Metrics, mut proposals: mpsc::Receiver<Proposal>) {
+async fn gather(proposer: Proposer, mut proposals: mpsc::Receiver<Proposal>) {
+    let Proposer { raft, log, room, metrics, machine } = proposer;
     let mut in_flight = JoinSet::new();
     let mut gathered: Vec<Proposal> = Vec::new();
     let mut reminder = Reminder::default();
@@ -99,7 +111,7 @@ async fn gather(raft: Raft<Types>, log: Log, room: Room, metrics: Metrics, mut p
             continue;
         }
         let count = ops.len();
-        let batch = match Batch::new(ops) {
+        let batch = match Batch::new(ops, machine.level()) {
             Ok(batch) => batch,
             Err(error) => {
                 tell(waiting, Err(ProposeError::Refused(format!("operations can't be encoded: {error}"))));

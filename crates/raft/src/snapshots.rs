@@ -19,6 +19,7 @@ use super::machine::SnapshotWriter;
 use super::room::{Room, Sparing};
 use super::types::{Peer, ServerId};
 use encamp_host::disk::{self, File, Stream};
+use encamp_model::capability::CapabilityLevel;
 use encamp_ops::codec;
 
 const MAGIC: &[u8; 8] = b"ENCAMPSN";
@@ -81,6 +82,8 @@ impl Origin {
 #[derive(Debug, Clone)]
 pub(super) struct Snapshots {
     dir: PathBuf,
+    /// The highest capability level that is read.
+    supported: CapabilityLevel,
     /// The newest one, once it was checked or written.
     known: Arc<Mutex<Option<Found>>>,
 }
@@ -130,15 +133,15 @@ impl Write for Steady {
 }
 
 impl Snapshots {
-    pub(crate) fn open(dir: &Path) -> Result<Snapshots, StoreError> {
+    pub(crate) fn open(dir: &Path, supported: CapabilityLevel) -> Result<Snapshots, StoreError> {
         files::make_dir(dir)?;
         files::remove_unfinished(dir)?;
-        Ok(Snapshots { dir: dir.to_path_buf(), known: Arc::default() })
+        Ok(Snapshots { dir: dir.to_path_buf(), supported, known: Arc::default() })
     }
 
     /// The snapshots of a server that does not run; nothing is made or removed.
     pub(crate) fn existing(dir: &Path) -> Snapshots {
-        Snapshots { dir: dir.to_path_buf(), known: Arc::default() }
+        Snapshots { dir: dir.to_path_buf(), supported: CapabilityLevel::BUILD, known: Arc::default() }
     }
 
     /// Paths of all snapshots, newest first.
@@ -161,12 +164,14 @@ impl Snapshots {
     /// The newest intact snapshot; all of it is checked.
     pub(crate) fn newest(&self) -> Result<Option<Found>, StoreError> {
         for path in self.paths()? {
-            match check(&path) {
+            match check(&path, self.supported) {
                 Ok(description) => {
                     let found = Found { description, path };
                     *self.known.lock() = Some(found.clone());
                     return Ok(Some(found));
                 }
+                // An older snapshot would take the server back behind what the cluster agreed upon.
+                Err(newer @ StoreError::Newer { .. }) => return Err(newer),
                 Err(error) => tracing::error!(target: "server.raft.snapshots", %error, "skipped a snapshot"),
             }
         }
@@ -232,7 +237,7 @@ impl Snapshots {
         file: &SnapshotFile,
         meta: &SnapshotMeta<ServerId, Peer>,
     ) -> Result<Found, StoreError> {
-        let description = check(&file.path)?;
+        let description = check(&file.path, self.supported)?;
         if description.meta != *meta {
             let why = format!("it holds {}, not {meta}", description.meta);
             return Err(StoreError::Damaged { path: file.path.clone(), offset: HEAD, why });
@@ -254,7 +259,7 @@ fn write_file(path: &Path, description: &Description, state: Box<dyn SnapshotWri
     let encoded = codec::encode(description).map_err(|e| failed()(io::Error::other(e)))?;
     let mut file = BufWriter::with_capacity(1 << 20, Steady { file: files::create(path)?, loose: 0 });
     let mut head = MAGIC.to_vec();
-    head.extend_from_slice(&files::FORMAT.to_le_bytes());
+    head.extend_from_slice(&files::format_of(state.level()).to_le_bytes());
     head.extend_from_slice(&(encoded.len() as u32).to_le_bytes());
     head.extend_from_slice(&crc32fast::hash(&encoded).to_le_bytes());
     file.write_all(&head).and_then(|()| file.write_all(&encoded)).map_err(failed())?;
@@ -271,7 +276,7 @@ fn write_file(path: &Path, description: &Description, state: Box<dyn SnapshotWri
 }
 
 /// Reads the head; returns where the state begins and how long it is.
-fn open(path: &Path) -> Result<(File, Description, u64, u64), StoreError> {
+fn open(path: &Path, supported: CapabilityLevel) -> Result<(File, Description, u64, u64), StoreError> {
     let failed = || StoreError::io("read", path);
     let damaged = |offset, why: &str| StoreError::Damaged { path: path.to_path_buf(), offset, why: why.into() };
     let mut file = disk::open(path).map_err(failed())?;
@@ -285,9 +290,7 @@ fn open(path: &Path) -> Result<(File, Description, u64, u64), StoreError> {
     if !head.starts_with(MAGIC) {
         return Err(damaged(0, "it is not a snapshot"));
     }
-    if number(8) != files::FORMAT {
-        return Err(StoreError::Format { path: path.to_path_buf(), format: number(8) });
-    }
+    files::level_of(path, number(8), supported)?;
     let (described, sum) = (number(12), number(16));
     let start = HEAD + u64::from(described);
     if described > LONGEST_DESCRIPTION || length < start + TAIL {
@@ -303,10 +306,10 @@ fn open(path: &Path) -> Result<(File, Description, u64, u64), StoreError> {
 }
 
 /// Reads all of it and compares the checksums.
-fn check(path: &Path) -> Result<Description, StoreError> {
+fn check(path: &Path, supported: CapabilityLevel) -> Result<Description, StoreError> {
     let failed = || StoreError::io("read", path);
     let damaged = |offset, why: &str| StoreError::Damaged { path: path.to_path_buf(), offset, why: why.into() };
-    let (file, description, start, len) = open(path)?;
+    let (file, description, start, len) = open(path, supported)?;
     let mut from = BufReader::with_capacity(1 << 20, file);
     let mut sum = Summed { to: io::sink(), sum: crc32fast::Hasher::new(), len: 0 };
     io::copy(&mut (&mut from).take(len), &mut sum).map_err(failed())?;
@@ -323,7 +326,7 @@ fn check(path: &Path) -> Result<Description, StoreError> {
 
 /// The state in a snapshot that was checked.
 pub(super) fn state(path: &Path) -> Result<impl Read, StoreError> {
-    let (mut file, _, start, len) = open(path)?;
+    let (mut file, _, start, len) = open(path, CapabilityLevel::BUILD)?;
     file.seek(SeekFrom::Start(start)).map_err(StoreError::io("read", path))?;
     Ok(BufReader::with_capacity(1 << 20, file).take(len))
 }

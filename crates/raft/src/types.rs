@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize, de, ser};
 use uuid::Uuid;
 use uuid::fmt::Hyphenated;
 
+use encamp_model::capability::{Capability, CapabilityLevel};
 use encamp_ops::codec::{self, CodecError};
 use encamp_ops::{Operation, Reply};
 
@@ -78,7 +79,14 @@ pub struct Peer {
 /// its own; entries without operations (a new leader's blank one, memberships) take one index too.
 ///
 /// Its encoding is kept: the same bytes go to disk and to every other server, and from there to its disk. A long one is
-/// compressed: the allocations of a plan are alike.
+/// compressed: the allocations of a plan are alike. Since the capability [`Capability::EntryHead`] a head comes before
+/// it:
+///
+/// | bytes | content |
+/// |---|---|
+/// | 1 | `0xc1`, which begins neither MessagePack nor what is compressed |
+/// | 4 | capability level that a server needs to read the entry, little-endian |
+/// | 4 | CRC32 of the level and of what follows |
 #[derive(Clone)]
 pub struct Batch(Arc<Content>);
 
@@ -90,6 +98,55 @@ const SHORTEST_COMPRESSED: usize = 4 << 10;
 const LONGEST_COMPRESSED: usize = 64 << 20;
 /// How hard encodings are compressed. More would take longer than the disk takes for what it saves.
 const LEVEL: i32 = -1;
+
+/// Begins the head of an entry.
+const HEAD_MARK: u8 = 0xc1;
+/// Length of the head of an entry, in bytes.
+#[cfg(test)]
+const HEAD: usize = 9;
+
+/// Why bytes are no entry that this build reads.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum EntryError {
+    /// They are no operations.
+    #[error(transparent)]
+    Codec(#[from] CodecError),
+    /// The head is cut off, or holds no level.
+    #[error("the head of the entry is damaged")]
+    Head,
+    /// They changed on their way from the leader.
+    #[error("the entry does not match its checksum")]
+    Changed,
+    /// A newer build wrote them.
+    #[error("the entry needs capability level {0}, but this build supports only up to {build}; install the build of the other servers on this server, too", build = CapabilityLevel::BUILD)]
+    Newer(CapabilityLevel),
+}
+
+/// The checksum in the head of an entry.
+fn head_sum(level: [u8; 4], body: &[u8]) -> u32 {
+    let mut sum = crc32fast::Hasher::new();
+    sum.update(&level);
+    sum.update(body);
+    sum.finalize()
+}
+
+/// An encoding with its head.
+fn headed(level: CapabilityLevel, body: &[u8]) -> Vec<u8> {
+    let level = level.number().to_le_bytes();
+    [&[HEAD_MARK][..], &level, &head_sum(level, body).to_le_bytes(), body].concat()
+}
+
+/// The level of an entry, and its encoding without a head.
+fn split_head(encoded: &[u8]) -> Result<(CapabilityLevel, &[u8]), EntryError> {
+    let Some((&HEAD_MARK, rest)) = encoded.split_first() else { return Ok((CapabilityLevel::FIRST, encoded)) };
+    let (level, rest) = rest.split_first_chunk::<4>().ok_or(EntryError::Head)?;
+    let (sum, body) = rest.split_first_chunk::<4>().ok_or(EntryError::Head)?;
+    if head_sum(*level, body) != u32::from_le_bytes(*sum) {
+        return Err(EntryError::Changed);
+    }
+    let level = CapabilityLevel::try_from(u32::from_le_bytes(*level)).map_err(|_| EntryError::Head)?;
+    if level > CapabilityLevel::BUILD { Err(EntryError::Newer(level)) } else { Ok((level, body)) }
+}
 
 /// The encoding as it is kept.
 fn compressed(encoded: Vec<u8>) -> Result<Vec<u8>, CodecError> {
@@ -105,28 +162,40 @@ struct Content {
     encoded: Vec<u8>,
     /// The length of the encoding before compression.
     plain_length: usize,
+    /// What a server has to support to read it.
+    level: CapabilityLevel,
 }
 
 impl Batch {
-    /// Of operations.
+    /// Of operations, in the form of a cluster of a level.
     ///
     /// # Errors
     /// One of them can't be encoded.
-    pub fn new(operations: Vec<Arc<Operation>>) -> Result<Batch, CodecError> {
+    pub fn new(operations: Vec<Arc<Operation>>, cluster: CapabilityLevel) -> Result<Batch, CodecError> {
         let encoded = codec::encode_operations(&operations)?;
         let plain_length = encoded.len();
-        Ok(Batch(Arc::new(Content { operations, encoded: compressed(encoded)?, plain_length })))
+        let needed = operations.iter().filter_map(|op| op.capability()).map(Capability::introduced).max();
+        let level = needed.map_or(cluster, |needed| needed.max(cluster));
+        let body = compressed(encoded)?;
+        let encoded = if level.has(Capability::EntryHead) { headed(level, &body) } else { body };
+        Ok(Batch(Arc::new(Content { operations, encoded, plain_length, level })))
     }
 
     /// Of an encoding.
-    fn read(encoded: Vec<u8>) -> Result<Batch, CodecError> {
-        let (operations, plain_length) = if encoded.starts_with(&COMPRESSED) {
-            let plain = zstd::bulk::decompress(&encoded, LONGEST_COMPRESSED).map_err(CodecError::Read)?;
+    fn read(encoded: Vec<u8>) -> Result<Batch, EntryError> {
+        let (level, body) = split_head(&encoded)?;
+        let (operations, plain_length) = if body.starts_with(&COMPRESSED) {
+            let plain = zstd::bulk::decompress(body, LONGEST_COMPRESSED).map_err(CodecError::Read)?;
             (codec::decode_operations(&plain)?, plain.len())
         } else {
-            (codec::decode_operations(&encoded)?, encoded.len())
+            (codec::decode_operations(body)?, body.len())
         };
-        Ok(Batch(Arc::new(Content { operations, encoded, plain_length })))
+        Ok(Batch(Arc::new(Content { operations, encoded, plain_length, level })))
+    }
+
+    /// What a server has to support to read it.
+    pub(super) fn level(&self) -> CapabilityLevel {
+        self.0.level
     }
 
     /// The content.
@@ -177,7 +246,7 @@ impl<'de> de::Visitor<'de> for Bytes {
         while let Some(operation) = operations.next_element()? {
             read.push(operation);
         }
-        Batch::new(read).map_err(de::Error::custom)
+        Batch::new(read, CapabilityLevel::FIRST).map_err(de::Error::custom)
     }
 }
 
@@ -208,6 +277,14 @@ pub(super) fn plain_length(payload: &EntryPayload<Types>) -> usize {
     match payload {
         EntryPayload::Normal(batch) => batch.0.plain_length,
         EntryPayload::Blank | EntryPayload::Membership(_) => 0,
+    }
+}
+
+/// What a server has to support to read an entry.
+pub(super) fn level(payload: &EntryPayload<Types>) -> CapabilityLevel {
+    match payload {
+        EntryPayload::Normal(batch) => batch.level(),
+        EntryPayload::Blank | EntryPayload::Membership(_) => CapabilityLevel::FIRST,
     }
 }
 
@@ -242,7 +319,8 @@ mod tests {
     #[test]
     fn long_entries_are_compressed() {
         let events = (0..500).map(|n| (format!("node-{n}"), vec![encamp_model::NodeEvent::default()])).collect();
-        let batch = Batch::new(vec![Arc::new(Operation::NodeEvents { events })]).expect("encoded");
+        let batch =
+            Batch::new(vec![Arc::new(Operation::NodeEvents { events })], CapabilityLevel::FIRST).expect("encoded");
         let plain = codec::encode_operations(batch.operations()).expect("encoded");
         assert!(batch.0.encoded.starts_with(&COMPRESSED) && batch.0.encoded.len() < plain.len() / 4);
         let written = codec::encode(&batch).expect("written");
@@ -259,7 +337,8 @@ mod tests {
 
     #[test]
     fn entries_are_encoded_once() {
-        let batch = Batch::new((0..3).map(|_| Arc::new(Operation::Barrier)).collect()).expect("encoded");
+        let three = (0..3).map(|_| Arc::new(Operation::Barrier)).collect();
+        let batch = Batch::new(three, CapabilityLevel::FIRST).expect("encoded");
         let written = codec::encode(&batch).expect("written");
         let read: Batch = codec::decode(&written).expect("read");
         assert_eq!((read.operations().len(), &read.0.encoded), (3, &batch.0.encoded));
@@ -267,5 +346,30 @@ mod tests {
         let read: Batch = codec::decode(&batch.0.encoded).expect("read");
         assert_eq!((read.operations().len(), &read.0.encoded), (3, &batch.0.encoded));
         assert!(codec::decode::<Batch>(&codec::encode(&7).expect("written")).is_err());
+    }
+
+    #[test]
+    fn heads_tell_the_level_and_the_damage() {
+        let barrier = || vec![Arc::new(Operation::Barrier)];
+        let old = Batch::new(barrier(), CapabilityLevel::FIRST).expect("encoded");
+        let raising = vec![Arc::new(Operation::CapabilityLevel { level: CapabilityLevel::BUILD })];
+        let raising = Batch::new(raising, CapabilityLevel::FIRST).expect("encoded");
+        let new = Batch::new(barrier(), CapabilityLevel::BUILD).expect("encoded");
+        assert_eq!([&old, &raising, &new].map(|b| b.level().number()), [1, 2, 2]);
+        assert_eq!([&old, &raising, &new].map(|b| b.0.encoded.first() == Some(&HEAD_MARK)), [false, true, true]);
+        let bytes = &new.0.encoded;
+        let read = Batch::read(bytes.clone()).expect("read");
+        assert_eq!((read.level(), read.operations().len(), &read.0.encoded), (CapabilityLevel::BUILD, 1, bytes));
+        for at in 1..bytes.len() {
+            let mut changed = bytes.clone();
+            changed[at] ^= 1;
+            assert!(matches!(Batch::read(changed), Err(EntryError::Changed)), "byte {at}");
+        }
+        for end in 1..HEAD {
+            assert!(matches!(Batch::read(bytes[..end].to_vec()), Err(EntryError::Head)), "cut at {end}");
+        }
+        let newer = CapabilityLevel::try_from(3).expect("a level");
+        let refused = Batch::read(headed(newer, b"whatever")).expect_err("refused").to_string();
+        assert!(refused.contains("needs capability level 3") && refused.contains("install the build"), "{refused}");
     }
 }

@@ -10,7 +10,8 @@ use openraft::raft::{AppendEntriesRequest, InstallSnapshotRequest, VoteRequest};
 use openraft::{Entry, EntryPayload, Membership, Vote};
 
 use super::network::Message;
-use super::types::{EntryId, Peer, ServerId, Types};
+use super::types::{self, EntryId, Peer, ServerId, Types};
+use encamp_model::capability::CapabilityLevel;
 
 /// How far a term may be ahead of this server's. A server that is cut off stands for election a few times in a second:
 /// this is decades.
@@ -45,6 +46,11 @@ pub enum Invalid {
     /// A membership without voters, or with voters of whom nothing is known.
     #[error("a membership in the message has no voters, or unknown ones")]
     Membership,
+    /// Entries of a capability level that this server does not support.
+    #[error(
+        "the message has entries of a capability level above {0}, the highest that this server supports; install the build of the other servers on it, too"
+    )]
+    Newer(CapabilityLevel),
     /// A piece of a snapshot that does not follow the one before it.
     #[error("the snapshot chunk does not follow the previous one")]
     Offset,
@@ -56,6 +62,8 @@ pub(super) struct Own {
     pub id: ServerId,
     pub vote: Vote<ServerId>,
     pub committed: Option<EntryId>,
+    /// The highest capability level that it supports.
+    pub supported: CapabilityLevel,
 }
 
 impl Own {
@@ -69,6 +77,9 @@ impl Own {
         match message {
             Message::Append(request) => {
                 self.leader(from, &request.vote)?;
+                if request.entries.iter().any(|e| types::level(&e.payload) > self.supported) {
+                    return Err(Invalid::Newer(self.supported));
+                }
                 if self.outdates(&request.vote) { Ok(()) } else { self.append(request, at) }
             }
             Message::Vote(request) => self.candidate(from, request),
@@ -236,7 +247,12 @@ mod tests {
     }
 
     fn own() -> Own {
-        Own { id: id(1), vote: Vote::new_committed(5, id(2)), committed: Some(entry_id(4, 10)) }
+        Own {
+            id: id(1),
+            vote: Vote::new_committed(5, id(2)),
+            committed: Some(entry_id(4, 10)),
+            supported: CapabilityLevel::FIRST,
+        }
     }
 
     fn entry(term: u64, index: u64) -> Entry<Types> {

@@ -80,6 +80,11 @@ answers! {
         Ok(s.gossip.alive().into_iter().map(|k| k.addr).collect())
     };
     Confirm |s, c| s.is_me(c.to);
+    Levels |s, c| {
+        s.is_me(c.to)?;
+        let cluster = s.server.snapshot().capability_level();
+        Ok(ServerLevels { own: encamp_host::capability::own(), cluster })
+    };
     Vouch |s, c| {
         let own = s.pool().prover();
         Ok(own.is_some_and(|own| own.id() == c.id && own.made(c.by, &c.text)))

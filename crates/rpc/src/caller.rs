@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use axum::http::{HeaderMap, HeaderValue};
 
 use encamp_model::SecretString;
+use encamp_model::capability::CapabilityLevel;
 use encamp_raft::ServerId;
 use encamp_server::Error;
 use encamp_server::nodes::node_auth::NodeProof;
@@ -16,6 +17,9 @@ const NODE: [&str; 2] = ["x-encamp-node", "x-encamp-secret"];
 const IDENTITY: &str = "x-encamp-identity";
 /// ID of the server that calls, and what it proves that with.
 const SERVER: [&str; 2] = ["x-encamp-server", "x-encamp-proof"];
+
+/// The capability level of the calling agent; missing for the first one.
+const LEVEL: &str = "x-encamp-level";
 
 /// The calling node and its credentials.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -33,6 +37,9 @@ pub struct Head {
     pub node: Option<Who>,
     /// The server, and what proves that it calls.
     pub server: Option<(ServerId, String)>,
+    /// The capability level of the agent that sent the message; none: the first one. Not written: a message that is
+    /// sent tells the level of this agent.
+    pub level: Option<CapabilityLevel>,
 }
 
 impl Head {
@@ -45,7 +52,20 @@ impl Head {
             node_id,
             proof: NodeProof { secret_id: secret_id.into(), identity: identity.clone() },
         });
-        Head { node, server: pair(SERVER).and_then(|(id, proof)| Some((id.parse().ok()?, proof))) }
+        let level = text(LEVEL).and_then(|level| level.parse().ok());
+        Head { node, level, server: pair(SERVER).and_then(|(id, proof)| Some((id.parse().ok()?, proof))) }
+    }
+
+    /// Says of an unreadable message that a newer build sent it, if that is so.
+    pub(crate) fn explain(&self, mut refusal: Error) -> Error {
+        let own = encamp_host::capability::own();
+        if let Some(level) = self.level.filter(|level| *level > own) {
+            refusal.message.push_str(&format!(
+                "; its sender has capability level {level}, and this agent only level {own}: install the newer build \
+                 on this agent, too"
+            ));
+        }
+        refusal
     }
 
     /// Writes the header of a request.
@@ -53,6 +73,10 @@ impl Head {
     /// # Errors
     /// A part holds characters that can't be sent.
     pub(crate) fn write(&self, headers: &mut HeaderMap) -> Result<(), Error> {
+        let level = encamp_host::capability::own();
+        if level > CapabilityLevel::FIRST {
+            headers.insert(LEVEL, level.number().into());
+        }
         let mut put = |name: &'static str, value: &str| {
             let bad = |_| Error::bad(format!("{name} holds characters that can't be sent"));
             let mut value = HeaderValue::from_str(value).map_err(bad)?;

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::call::Call;
 use super::caller::{Caller, Who};
 use encamp_http::agent::node_connections::{NodeCall, NodeReply};
+use encamp_model::capability::CapabilityLevel;
 use encamp_model::responses::{AllocsGetResponse, NodeClientAllocsResponse, NodeUpdateResponse};
 use encamp_model::{
     Allocation, Bytes, CsiClaimRequest, CsiClaimed, CsiRelease, DrainStrategy, IdentityRequest, Node, NodeEvent,
@@ -153,6 +154,12 @@ calls! {
         to: ServerId,
     }
 
+    /// The capability levels of a server and of its cluster. Builds of the first level do not know the call.
+    Levels = "Server.Levels" [ANYWHERE, REPEATABLE] -> ServerLevels {
+        /// The receiving server.
+        to: ServerId,
+    }
+
     /// Whether a server has a connection of a node.
     Connected = "Node.Connected" [ANYWHERE, REPEATABLE] -> bool {
         /// The node.
@@ -289,6 +296,15 @@ calls_of_nodes! {
 
     /// A node as the servers know it.
     GetNode = "Node.GetNode" [ANYWHERE, REPEATABLE] -> Option<Arc<Node>> {}
+}
+
+/// The capability levels that a server tells others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ServerLevels {
+    /// What the server supports.
+    pub own: CapabilityLevel,
+    /// The level of its cluster, as far as it has applied the log.
+    pub cluster: CapabilityLevel,
 }
 
 /// A message, and for whom it is: another server may have taken over its address.

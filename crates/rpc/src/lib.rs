@@ -28,6 +28,7 @@ pub mod cost;
 pub mod forward;
 pub mod gossip;
 pub mod gossip_keys;
+mod levels;
 pub mod linked_agent;
 pub mod listener;
 pub mod membership;

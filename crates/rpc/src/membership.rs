@@ -12,12 +12,14 @@ use tokio::time::Instant;
 
 use super::calls::{Claim, Confirm, ForceLeave, Meet, RemovePeer};
 use super::gossip::{Gossip, Identity};
+use super::levels::Told;
 use super::pool::Pool;
 use super::service::{PromiseError, Service};
 use super::wire::CallError;
 use encamp_http::agent::gossip_keys::{KeysFailure, KeysReport};
 use encamp_http::agent::pending::Pending;
 use encamp_http::agent::servers::Membership;
+use encamp_model::capability::CapabilityLevel;
 use encamp_model::{KeyChange, duration};
 use encamp_raft::{MembershipError, Peer, ServerId};
 use encamp_server::Server;
@@ -33,6 +35,8 @@ const MOST_GREETED: usize = 64;
 const LEFT_ALONE: Duration = Duration::from_secs(5);
 /// How long the departure of a failed server is announced again to servers that missed its failure.
 const DEPARTURE_ANNOUNCED: Duration = Duration::from_secs(30);
+/// How often it is logged that a server is not added because its build is too old.
+const TOO_OLD_LOGGED: Duration = Duration::from_secs(60);
 /// How soon a change of the members may follow another one.
 const SOON: Duration = Duration::from_millis(100);
 
@@ -121,6 +125,9 @@ pub struct Members {
     gossip: Gossip,
     pool: Pool,
     joining: Arc<Joining>,
+    pub(super) told: Told,
+    /// Servers of older builds that were not added, and since when that was logged.
+    too_old: Arc<Mutex<HashMap<ServerId, Instant>>>,
     /// Servers that did not say that they are who gossip says, and since when.
     unconfirmed: Arc<Mutex<HashMap<ServerId, Instant>>>,
 }
@@ -129,7 +136,16 @@ impl Members {
     /// Looks after the members; nothing is done before [`Members::start`].
     pub fn new(service: Service, pool: &Pool, joining: Joining) -> Members {
         let (gossip, joining) = (service.gossip().clone(), Arc::new(joining));
-        Members { gossip, service, pool: pool.another(), joining, unconfirmed: Arc::default() }
+        let pool = pool.another();
+        Members {
+            gossip,
+            service,
+            pool,
+            joining,
+            told: Told::default(),
+            too_old: Arc::default(),
+            unconfirmed: Arc::default(),
+        }
     }
 
     /// Joins, makes the first cluster and looks after its members until the tasks are dropped.
@@ -138,10 +154,11 @@ impl Members {
         tasks.spawn(self.clone().keep_joining());
         tasks.spawn(self.clone().begin());
         tasks.spawn(self.clone().reconcile());
+        tasks.spawn(self.clone().follow_levels());
         tasks
     }
 
-    fn server(&self) -> &Server {
+    pub(super) fn server(&self) -> &Server {
         self.service.server()
     }
 
@@ -337,7 +354,7 @@ impl Members {
     /// `healthy`: since when members are alive and up to date.
     fn next_change(&self, own: &Identity, healthy: &mut HashMap<ServerId, Instant>) -> Option<Change> {
         let consensus = self.server().consensus();
-        let mut known = self.gossip.known();
+        let mut known = self.known();
         {
             let mut unconfirmed = self.unconfirmed.lock();
             unconfirmed.retain(|_, since| since.elapsed() < LEFT_ALONE);
@@ -359,7 +376,29 @@ impl Members {
         let stable = |id| healthy.get(&id).is_some_and(|since| now - *since >= least);
         let (region, expect) = (own.region.as_str(), self.joining.expect);
         let (known, members, autopilot, stable) = (&known, &members, &autopilot, &stable);
-        View { own: own.id, region, expect, known, members, autopilot, stable }.next()
+        let level = self.server().snapshot().capability_level();
+        let view = View { own: own.id, region, expect, known, members, autopilot, level, stable };
+        self.log_too_old(&view);
+        view.next()
+    }
+
+    /// The servers with the levels that they told.
+    fn known(&self) -> Vec<KnownServer> {
+        let mut known = self.gossip.known();
+        known.iter_mut().for_each(|k| k.level = self.level_of(k.id));
+        known
+    }
+
+    /// Says which servers are not added because their builds are too old, every now and then.
+    fn log_too_old(&self, view: &View<'_>) {
+        let mut logged = self.too_old.lock();
+        for server in view.too_old() {
+            if logged.get(&server.id).is_none_or(|since| since.elapsed() >= TOO_OLD_LOGGED) {
+                logged.insert(server.id, Instant::now());
+                let (level, cluster) = (server.level.map(CapabilityLevel::number), view.level.number());
+                tracing::warn!(target: "nomad", server = server.name, level, cluster, "refused a server: its build is of a lower capability level than the cluster; install the build of the other servers on it");
+            }
+        }
     }
 
     async fn carry_out(&self, change: Change) {
@@ -450,7 +489,7 @@ impl Members {
 
 impl Membership for Members {
     fn members(&self) -> Vec<KnownServer> {
-        self.gossip.known()
+        self.known()
     }
 
     fn encrypted(&self) -> bool {

@@ -95,7 +95,7 @@ impl Remote {
     async fn answer_requests(&self, c: &Credentials) -> Result<(), ServersError> {
         let (Some(server), Some(agent)) = (self.first(), self.agent.get()) else { return Err(ServersError::NoServers) };
         let (writer, body) = duplex::writer();
-        let head = Head { node: Some(who(c)), server: None };
+        let head = Head { node: Some(who(c)), ..Head::default() };
         let opened = async {
             let request = wire::raw_request(&server, Connect::METHOD, &head, Vec::new())?.map(|_| body);
             // It shares the connection of the other calls: its window is a part of theirs, so an answer that nobody reads

@@ -206,7 +206,7 @@ impl Service {
                     held.join(budget.take(cost, origin.as_ref()).await.map_err(|e| unread(rule, e))?);
                 }
             }
-            let mut call: C = wire::read(&bytes)?;
+            let mut call: C = wire::read(&bytes).map_err(|e| head.explain(e))?;
             call.called_by(&Caller { head, address, bytes: bytes.len() })?;
             drop(bytes);
             // Calls that block are small.

@@ -57,6 +57,7 @@ macro_rules! with_calls {
             Stand(SERVERS, Proof::Member, 4 << 10);
             ForceLeave(SERVERS, Proof::Member, 4 << 10);
             ChangeKeys(SERVERS, Proof::Member, 4 << 10);
+            Levels(SERVERS, Proof::Member, 1 << 10);
             Connected(SERVERS, Proof::Member, 1 << 10);
             CallNode(SERVERS, Proof::Member, 4 << 20);
             RemovePeer(SERVERS, Proof::Member, 4 << 10);

@@ -122,7 +122,7 @@ impl Service {
             return Ok(self.carry_out(call).await?);
         }
         let bytes = wire::arguments(&call).map_err(Error::from)?;
-        let head = Head { node: call.node(), server: None };
+        let head = Head { node: call.node(), ..Head::default() };
         match self.with_leader(C::METHOD, &head, &bytes, C::REPEATABLE).await? {
             Some(response) => wire::result(response).await,
             // Elected meanwhile.
@@ -147,7 +147,7 @@ impl Service {
             let mut failure = CallError::Refused(Error::no_leader());
             let leader = self.server.consensus().leadership().borrow().leader.clone();
             if let Some((id, leader)) = leader.filter(|(_, peer)| peer.address != own) {
-                let head = Head { node: head.node.clone(), server: self.pool.proof_for(id) };
+                let head = Head { node: head.node.clone(), server: self.pool.proof_for(id), level: None };
                 let mut request = wire::raw_request(&leader.address, method, &head, bytes.to_vec())?;
                 request.headers_mut().insert(FORWARDED, HeaderValue::from_static("1"));
                 match self.pool.send(&leader.address, request).await {

@@ -44,7 +44,7 @@ pub fn request<C: Call>(
     server: Option<(ServerId, String)>,
 ) -> Result<Request<Body>, CallError> {
     let body = arguments(call).map_err(|e| Error::internal(format!("{}: {e}", C::METHOD)))?;
-    raw_request(address, C::METHOD, &Head { node: call.node(), server }, body)
+    raw_request(address, C::METHOD, &Head { node: call.node(), server, level: None }, body)
 }
 
 /// The request of a call whose arguments are written already.

@@ -4,6 +4,7 @@
 use std::io::{self, Read, Write};
 use std::sync::Arc;
 
+use encamp_model::capability::CapabilityLevel;
 use encamp_ops::{Operation, Refusal, Reply};
 use encamp_raft::SnapshotWriter;
 use encamp_state::{StateStore, Table};
@@ -30,6 +31,10 @@ pub(crate) fn complete(mut state: StateStore) -> StateStore {
 pub(crate) struct Machine;
 
 impl encamp_raft::Machine for Machine {
+    fn level(&self) -> CapabilityLevel {
+        CapabilityLevel::FIRST
+    }
+
     fn apply(&self, _: u64, _: &Arc<Operation>) -> Reply {
         Reply::Refused(Refusal::Frozen)
     }
@@ -49,6 +54,10 @@ impl encamp_raft::Machine for Machine {
 struct Nothing;
 
 impl SnapshotWriter for Nothing {
+    fn level(&self) -> CapabilityLevel {
+        CapabilityLevel::FIRST
+    }
+
     fn write(self: Box<Self>, _: &mut dyn Write) -> io::Result<()> {
         Ok(())
     }

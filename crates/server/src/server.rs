@@ -79,6 +79,7 @@ fn raft_settings(settings: &Settings, metrics: &Metrics, alone: bool) -> Result<
     let id: ServerId = settings.id.parse().map_err(|_| StartError::Settings("the server's ID is no UUID".into()))?;
     let peer = Peer { name: format!("{}.{}", settings.name, settings.region), address: settings.rpc_address.clone() };
     let mut raft_settings = encamp_raft::Settings::alone(settings.data_dir.join("raft"), id, peer);
+    raft_settings.level = encamp_host::capability::own();
     raft_settings.raft_multiplier = settings.raft_multiplier;
     raft_settings.snapshot_threshold = settings.snapshot_threshold;
     raft_settings.snapshot_interval = settings.snapshot_interval;

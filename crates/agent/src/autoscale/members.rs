@@ -105,6 +105,7 @@ mod tests {
             serf: ([10, 0, 0, 1], 4648).into(),
             expect: 3,
             status,
+            level: None,
         };
         let known = [known("a.eu", Status::Alive), known("b.eu", Status::Failed), known("c.eu", Status::Left)];
         assert_eq!(of_known(&known), ["a.eu", "b.eu"].map(want));

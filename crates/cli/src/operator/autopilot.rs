@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use crate::data::typed;
 use crate::flags::{InvalidFlag, parse_int};
 use crate::prelude::*;
-use crate::render::table::{self, Columns};
+use crate::render::table::{self, Column};
 use crate::tristate::Tristate;
 use encamp_api::stream::RawRequest;
 use encamp_api::{ApiError, Query};
@@ -197,6 +197,9 @@ struct Health {
     servers: Vec<ServerHealth>,
     leader: String,
     voters: Option<Vec<String>>,
+    /// The capability level of the cluster; other servers tell none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    capability_level: Option<u32>,
 }
 
 /// The health of a server. As JSON on one line, its members have this order.
@@ -217,6 +220,9 @@ struct ServerHealth {
     healthy: bool,
     voter: bool,
     stable_since: String,
+    /// What the server supports, if it is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    capability_level: Option<u32>,
 }
 
 /// Display the current Autopilot health
@@ -275,7 +281,7 @@ impl Run for AutopilotHealth {
 
 fn block(health: &Health) -> String {
     let voters: String = health.voters.iter().flatten().map(|id| format!("\t{id}\n")).collect();
-    let columns: &Columns<'_, ServerHealth> = &[
+    let mut columns: Vec<Column<'_, ServerHealth>> = vec![
         ("ID", &|s| s.id.clone()),
         ("Name", &|s| s.name.clone()),
         ("Address", &|s| s.address.clone()),
@@ -290,10 +296,14 @@ fn block(health: &Health) -> String {
         ("StableSince", &|s| s.stable_since.replace('T', " ").replace('Z', " +0000 UTC")),
     ];
     let Health { healthy, failure_tolerance, leader, .. } = health;
-    let servers = table::columns(&health.servers, columns);
+    let level = health.capability_level.map(|level| format!("CapabilityLevel: {level}\n")).unwrap_or_default();
+    if health.capability_level.is_some() {
+        columns.push(("CapabilityLevel", &|s| s.capability_level.map_or("unknown".into(), |level| level.to_string())));
+    }
+    let servers = table::columns(&health.servers, &columns);
     format!(
-        "Healthy: {healthy}\nFailureTolerance: {failure_tolerance}\nLeader: {leader}\nVoters:  \n{voters}Servers: \n\
-         {servers}\n"
+        "Healthy: {healthy}\nFailureTolerance: {failure_tolerance}\n{level}Leader: {leader}\nVoters:  \n{voters}\
+         Servers: \n{servers}\n"
     )
 }
 

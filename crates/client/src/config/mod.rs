@@ -15,6 +15,7 @@ use std::time::Duration;
 pub use self::artifacts::{ArtifactConfig, ExtraPath, ExtraPathError};
 pub use self::docker::DockerConfig;
 pub use self::exec::{ExecConfig, NamespaceMode};
+use encamp_model::capability::CapabilityLevel;
 use encamp_model::{ClientHostNetworkConfig, ClientHostVolumeConfig, SecretString};
 
 /// Settings of a node agent.
@@ -115,6 +116,8 @@ pub struct Config {
     pub supervisor: Option<PathBuf>,
     /// Version to report, `nomad.version`.
     pub version: String,
+    /// Capability level of the agent.
+    pub capability_level: CapabilityLevel,
     /// Revision to report, may be empty.
     pub revision: String,
     /// Token of the first registration, may be empty.
@@ -173,6 +176,7 @@ impl Default for Config {
             mock_driver: None,
             supervisor: None,
             version: "2.0.5".into(),
+            capability_level: CapabilityLevel::BUILD,
             revision: String::new(),
             intro_token: SecretString::default(),
             seed: None,

@@ -15,6 +15,7 @@ use std::path::Path;
 use super::config::Config;
 use super::drivers::signals;
 use super::ranges;
+use encamp_model::capability::CapabilityLevel;
 use encamp_model::*;
 
 /// Bytes of a MiB.
@@ -136,6 +137,9 @@ fn software(config: &Config) -> BTreeMap<String, String> {
     }
     if on("nomad") {
         set("nomad.version", config.version.clone());
+        if config.capability_level > CapabilityLevel::FIRST {
+            set(CapabilityLevel::ATTRIBUTE, config.capability_level.to_string());
+        }
         set("nomad.revision", config.revision.clone());
         set("nomad.service_discovery", config.nomad_service_discovery.to_string());
         set("nomad.bridge.hairpin_mode", config.network.bridge_hairpin_mode.to_string());

@@ -60,6 +60,9 @@ fn member(app: &AppState, k: &KnownServer) -> ServerMember {
         ("vsn", "1".to_string()),
         ("raft_vsn", "3".to_string()),
     ]);
+    if let Some(level) = k.level {
+        tags.insert("capability_level", level.to_string());
+    }
     if k.expect == 1 {
         tags.insert("bootstrap", "1".to_string());
     }
@@ -97,6 +100,7 @@ fn known(app: &AppState, server: &Server) -> Vec<KnownServer> {
         rpc: m.peer.address,
         expect: u32::from(alone),
         status: Status::Alive,
+        level: (m.id.to_string() == server.settings().id).then(encamp_host::capability::own),
     };
     servers.into_iter().map(one).collect()
 }
@@ -173,6 +177,8 @@ fn server_stats(app: &AppState, server: &Server) -> AgentStats {
                 ("leader_addr", server.leader_address().unwrap_or_default()),
                 ("bootstrap", alone.to_string()),
                 ("known_regions", "1".into()),
+                ("capability_level", encamp_host::capability::own().to_string()),
+                ("cluster_capability_level", server.snapshot().capability_level().to_string()),
             ]),
         ),
         (

@@ -10,7 +10,7 @@ use crate::request::response::{Outcome, Response};
 use encamp_model::duration::parse_duration;
 use encamp_model::responses::JobListStub;
 use encamp_model::*;
-use encamp_raft::Member;
+use encamp_raft::{Member, ServerId};
 use encamp_server::endpoints::{operator, system};
 use encamp_server::leadership::peers::{self, MemberHealth};
 use encamp_server::storage::watch::WatchKey;
@@ -177,9 +177,15 @@ pub(crate) async fn autopilot_health(request: Request) -> Outcome {
     let known = request.app().membership().map(|m| m.members());
     let trailing = server.snapshot().autopilot().cloned().unwrap_or_default().max_trailing_logs;
     let health = peers::health(&members, known.as_deref(), |id| server.consensus().behind(id), trailing);
+    let own = server.settings().id.clone();
+    let level = |id: ServerId| match &known {
+        Some(known) => known.iter().find(|k| k.id == id).and_then(|k| k.level),
+        None => (id.to_string() == own).then(encamp_host::capability::own),
+    };
     let shown = |h: &MemberHealth| {
         let m = &h.member;
         json!({
+            "CapabilityLevel": level(m.id),
             "ID": m.id.to_string(), "Name": m.peer.name, "Address": m.peer.address, "SerfStatus": h.status.word(),
             "Version": request.app().settings().version, "Leader": m.leader, "LastContact": "0s",
             "LastTerm": stats.last_log_term, "LastIndex": stats.last_log_index.saturating_sub(h.behind.unwrap_or(0)),
@@ -189,7 +195,7 @@ pub(crate) async fn autopilot_health(request: Request) -> Outcome {
     let servers: Vec<Value> = health.members.iter().map(shown).collect();
     let body = json!({
         "Healthy": health.healthy, "FailureTolerance": health.failure_tolerance, "Servers": servers,
-        "Leader": leader, "Voters": voters,
+        "Leader": leader, "Voters": voters, "CapabilityLevel": server.snapshot().capability_level(),
     });
     Ok(Response::json(&body)?.status(if health.healthy { 200 } else { 429 }))
 }

@@ -21,7 +21,8 @@
 use openraft::{CommittedLeaderId, LogId};
 
 use crate::error::StoreError;
-use crate::types::{EntryId, ServerId, Types, width};
+use crate::types::{EntryId, ServerId, Types, level, width};
+use encamp_model::capability::CapabilityLevel;
 use encamp_ops::codec::{self, CodecError};
 
 /// Length of a frame without its payload.
@@ -93,6 +94,8 @@ pub(super) struct Encoded {
     pub id: EntryId,
     pub width: u32,
     pub payload: Vec<u8>,
+    /// What a server has to support to read it.
+    pub level: CapabilityLevel,
     sum: u32,
 }
 
@@ -105,7 +108,7 @@ impl Encoded {
             return Err(failed("it is longer than 4 GiB".into()));
         }
         let sum = crc32fast::hash(&payload);
-        Ok(Encoded { id: entry.log_id, width: width(&entry.payload), payload, sum })
+        Ok(Encoded { id: entry.log_id, width: width(&entry.payload), payload, level: level(&entry.payload), sum })
     }
 
     pub(crate) fn write(&self, durable: u64, out: &mut Vec<u8>) {

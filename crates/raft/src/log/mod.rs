@@ -33,6 +33,7 @@ use super::error::StoreError;
 use super::files;
 use super::types::{EntryId, ServerId, Types};
 use encamp_host::{parallel, threads};
+use encamp_model::capability::CapabilityLevel;
 use encamp_ops::codec::{self, CodecError};
 use encamp_telemetry::Metrics;
 
@@ -72,12 +73,13 @@ impl Log {
     /// Opens the log in `dir`, makes it if there is none, and keeps other processes out until it is closed.
     ///
     /// # Errors
-    /// The directory is in use or can't be written, or acknowledged entries are damaged.
-    pub(crate) fn open(dir: &Path) -> Result<Log, StoreError> {
-        Log::open_with(dir, SEGMENT_BYTES)
+    /// The directory is in use or can't be written, acknowledged entries are damaged, or the log is of a capability level
+    /// above `supported`.
+    pub(crate) fn open(dir: &Path, supported: CapabilityLevel) -> Result<Log, StoreError> {
+        Log::open_with(dir, SEGMENT_BYTES, supported)
     }
 
-    fn open_with(dir: &Path, segment_bytes: u64) -> Result<Log, StoreError> {
+    fn open_with(dir: &Path, segment_bytes: u64, supported: CapabilityLevel) -> Result<Log, StoreError> {
         files::make_dir(dir)?;
         let lock = files::lock(dir)?;
         files::remove_unfinished(dir)?;
@@ -85,7 +87,7 @@ impl Log {
         // A server that led before the restart asks for votes again, in a new term.
         index.vote = read_small::<Vote<ServerId>>(dir, VOTE)?.map(|v| Vote { committed: false, ..v });
         index.purged = read_small(dir, PURGED)?;
-        let end = load(dir, &mut index)?;
+        let end = load(dir, &mut index, supported)?;
         let held = read_small::<Option<u64>>(dir, HELD)?.flatten();
         let last = index.last().map(|l| l.index);
         if let Some(held) = held.filter(|h| last < Some(*h)) {
@@ -161,7 +163,12 @@ impl Log {
         let file = encamp_host::disk::open_writable(Path::new("/dev/full")).expect("opens");
         let mut index = self.core.index.lock();
         let first = index.segments.pop().expect("a segment");
-        index.segments.push(Arc::new(Segment { path: first.path.clone(), first: first.first, file }));
+        index.segments.push(Arc::new(Segment {
+            path: first.path.clone(),
+            first: first.first,
+            level: first.level,
+            file,
+        }));
     }
 
     /// Has the writing thread do something, and waits for it.
@@ -203,14 +210,14 @@ fn read_small<T: serde::de::DeserializeOwned>(dir: &Path, name: &str) -> Result<
 }
 
 /// Reads all segments; returns where the newest one goes on.
-fn load(dir: &Path, index: &mut Index) -> Result<u64, StoreError> {
+fn load(dir: &Path, index: &mut Index, supported: CapabilityLevel) -> Result<u64, StoreError> {
     let names = files::names(dir)?;
     let found: Vec<_> = names.iter().filter_map(|n| Some((segment::first_of(n)?, n))).collect();
     let purged = index.purged.map(|p| p.index);
     let (mut end, mut dead) = (HEAD, Vec::new());
     for (i, (first, name)) in found.iter().enumerate() {
         let newest = i + 1 == found.len();
-        let Some(segment) = Segment::open(dir, name, *first, newest)? else {
+        let Some(segment) = Segment::open(dir, name, *first, newest, supported)? else {
             files::remove(&dir.join(name))?;
             continue;
         };

@@ -10,8 +10,9 @@ use crate::error::StoreError;
 use crate::files;
 use crate::types::{EntryId, Types};
 use encamp_host::disk::{self, File};
+use encamp_model::capability::CapabilityLevel;
 
-/// Length of a segment's head: `ENCAMPLG`, format (4), first index (8), CRC32 of these (4).
+/// Length of a segment's head: `ENCAMPLG`, format (4; 2 for capability level 1, 3 for level 2, …), first index (8), CRC32 of these (4).
 pub(super) const HEAD: u64 = 24;
 const MAGIC: &[u8; 8] = b"ENCAMPLG";
 
@@ -21,6 +22,8 @@ pub(crate) struct Segment {
     pub path: PathBuf,
     /// Index of its first entry.
     pub first: u64,
+    /// What a build has to support to read it.
+    pub level: CapabilityLevel,
     pub file: File,
 }
 
@@ -60,20 +63,27 @@ fn head(format: u32, first: u64) -> [u8; HEAD as usize] {
 
 impl Segment {
     /// Makes an empty, durable segment.
-    pub(crate) fn create(dir: &Path, first: u64) -> Result<Segment, StoreError> {
+    pub(crate) fn create(dir: &Path, first: u64, level: CapabilityLevel) -> Result<Segment, StoreError> {
         let path = dir.join(format!("log-{first:020}.seg"));
         let file = files::create(&path)?;
-        file.write_all_at(&head(files::FORMAT, first), 0).map_err(StoreError::io("write", &path))?;
+        file.write_all_at(&head(files::format_of(level), first), 0).map_err(StoreError::io("write", &path))?;
         file.sync_all().map_err(StoreError::io("sync", &path))?;
         files::sync_dir(dir)?;
-        Ok(Segment { path, first, file })
+        Ok(Segment { path, first, level, file })
     }
 
-    /// Opens a segment that is there. `None` if its making was interrupted; such a file holds nothing.
-    pub(crate) fn open(dir: &Path, name: &str, first: u64, newest: bool) -> Result<Option<Segment>, StoreError> {
+    /// Opens a segment that is there, if its level is supported. `None` if its making was interrupted; such a file holds
+    /// nothing.
+    pub(crate) fn open(
+        dir: &Path,
+        name: &str,
+        first: u64,
+        newest: bool,
+        supported: CapabilityLevel,
+    ) -> Result<Option<Segment>, StoreError> {
         let path = dir.join(name);
         let file = disk::open_writable(&path).map_err(StoreError::io("open", &path))?;
-        Segment::checked(path, file, first, newest)
+        Segment::checked(path, file, first, newest, supported)
     }
 
     /// The same for reading alone.
@@ -85,20 +95,22 @@ impl Segment {
     ) -> Result<Option<Segment>, StoreError> {
         let path = dir.join(name);
         let file = disk::open(&path).map_err(StoreError::io("open", &path))?;
-        Segment::checked(path, file, first, newest)
+        Segment::checked(path, file, first, newest, CapabilityLevel::BUILD)
     }
 
-    fn checked(path: PathBuf, file: File, first: u64, newest: bool) -> Result<Option<Segment>, StoreError> {
+    fn checked(
+        path: PathBuf,
+        file: File,
+        first: u64,
+        newest: bool,
+        supported: CapabilityLevel,
+    ) -> Result<Option<Segment>, StoreError> {
         let mut found = Vec::new();
         (&file).take(HEAD).read_to_end(&mut found).map_err(StoreError::io("read", &path))?;
         let format = found.get(8..12).and_then(|f| f.first_chunk()).map_or(0, |f| u32::from_le_bytes(*f));
         if found == head(format, first) {
-            let read = format == files::FORMAT;
-            return if read {
-                Ok(Some(Segment { path, first, file }))
-            } else {
-                Err(StoreError::Format { path, format })
-            };
+            let level = files::level_of(&path, format, supported)?;
+            return Ok(Some(Segment { path, first, level, file }));
         }
         let length = file.length().map_err(StoreError::io("read", &path))?;
         // Nothing is written behind a head that is not durable.

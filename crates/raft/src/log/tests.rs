@@ -23,9 +23,46 @@ fn id(term: u64, index: u64) -> EntryId {
 fn entry(term: u64, index: u64, ops: usize) -> Entry<Types> {
     let payload = match ops {
         0 => EntryPayload::Blank,
-        n => EntryPayload::Normal(Batch::new((0..n).map(|_| Arc::new(Operation::Barrier)).collect()).expect("encoded")),
+        n => EntryPayload::Normal(barriers(n, CapabilityLevel::FIRST)),
     };
     Entry { log_id: id(term, index), payload }
+}
+
+fn barriers(n: usize, level: CapabilityLevel) -> Batch {
+    Batch::new((0..n).map(|_| Arc::new(Operation::Barrier)).collect(), level).expect("encoded")
+}
+
+/// An entry of a cluster of the level of this build.
+fn raised(term: u64, index: u64) -> Entry<Types> {
+    Entry { log_id: id(term, index), payload: EntryPayload::Normal(barriers(1, CapabilityLevel::BUILD)) }
+}
+
+#[tokio::test]
+async fn a_log_with_an_entry_of_a_higher_level_is_refused_by_a_lower_one() {
+    let dir = TempDir::new();
+    let open = |level| Log::open(dir.path(), level);
+    let log = open(CapabilityLevel::BUILD).expect("opens");
+    append(&log, (0..3).map(|i| entry(1, i, 1)).collect()).await.expect("appended");
+    append(&log, vec![raised(1, 3)]).await.expect("appended");
+    log.close().await.expect("closed");
+    assert_eq!(segments(dir.path()).len(), 2, "the higher level begins a segment");
+    let error = open(CapabilityLevel::FIRST).expect_err("refused");
+    assert!(matches!(error, StoreError::Newer { level: CapabilityLevel::BUILD, .. }), "{error}");
+    assert!(error.to_string().contains("Start a build of level 2 on this data directory"), "{error}");
+
+    // The entry was never agreed upon: without it, the lower level reads the log again.
+    let log = open(CapabilityLevel::BUILD).expect("opens");
+    log.cut(3).await.expect("truncated");
+    append(&log, vec![entry(2, 3, 1)]).await.expect("appended");
+    log.close().await.expect("closed");
+    let log = open(CapabilityLevel::FIRST).expect("opens");
+    assert_eq!(all(&log).await.len(), 4);
+
+    // Entries of a lower level that follow one of a higher level do not make the log one of the lower level.
+    append(&log, vec![raised(2, 4), entry(2, 5, 1)]).await.expect("appended");
+    log.close().await.expect("closed");
+    assert!(open(CapabilityLevel::FIRST).is_err());
+    assert_eq!(all(&open(CapabilityLevel::BUILD).expect("opens")).await.len(), 6);
 }
 
 /// The mark that tells entries apart.
@@ -50,7 +87,7 @@ fn segments(dir: &Path) -> Vec<PathBuf> {
 
 /// A log with entries 0 to 9 in small segments, closed.
 async fn ten(dir: &Path, segment_bytes: u64) -> Vec<(EntryId, u32)> {
-    let log = Log::open_with(dir, segment_bytes).expect("opens");
+    let log = Log::open_with(dir, segment_bytes, CapabilityLevel::BUILD).expect("opens");
     for i in 0..10 {
         append(&log, vec![entry(1, i, i as usize % 3)]).await.expect("appended");
     }
@@ -65,7 +102,7 @@ fn crashed(dir: &Path) {
 }
 
 async fn reopened(dir: &Path) -> Vec<(EntryId, u32)> {
-    let log = Log::open_with(dir, SMALL).expect("opens");
+    let log = Log::open_with(dir, SMALL, CapabilityLevel::BUILD).expect("opens");
     let found = all(&log).await;
     log.close().await.expect("closed");
     found
@@ -78,7 +115,7 @@ async fn entries_survive_reopening() {
     assert_eq!(before.len(), 10);
     assert!(segments(dir.path()).len() > 2);
     assert_eq!(reopened(dir.path()).await, before);
-    let log = Log::open_with(dir.path(), SMALL).expect("opens");
+    let log = Log::open_with(dir.path(), SMALL, CapabilityLevel::BUILD).expect("opens");
     append(&log, vec![entry(2, 10, 1), entry(2, 11, 0)]).await.expect("appended");
     let (part, limited) = (log.read(4, 7, usize::MAX).await, log.read(4, 9, 1).await);
     assert_eq!(part.expect("readable").iter().map(mark).collect::<Vec<_>>(), before[4..7]);
@@ -97,7 +134,7 @@ async fn truncating_and_purging_survive_reopening() {
     for from in 0..=10 {
         let dir = TempDir::new();
         let before = ten(dir.path(), SMALL).await;
-        let log = Log::open_with(dir.path(), SMALL).expect("opens");
+        let log = Log::open_with(dir.path(), SMALL, CapabilityLevel::BUILD).expect("opens");
         log.cut(from).await.expect("cut");
         assert_eq!(all(&log).await, before[..from as usize]);
         append(&log, vec![entry(3, from, 1)]).await.expect("appended");
@@ -110,14 +147,14 @@ async fn truncating_and_purging_survive_reopening() {
         let dir = TempDir::new();
         let before = ten(dir.path(), SMALL).await;
         let count = segments(dir.path()).len();
-        let log = Log::open_with(dir.path(), SMALL).expect("opens");
+        let log = Log::open_with(dir.path(), SMALL, CapabilityLevel::BUILD).expect("opens");
         log.drop_upto(id(1, upto)).await.expect("purged");
         let left: Vec<_> = before.iter().filter(|e| e.0.index > upto).copied().collect();
         assert_eq!(all(&log).await, left);
         assert!(upto < 5 || segments(dir.path()).len() < count, "whole segments go");
         append(&log, vec![entry(3, 10.max(upto + 1), 1)]).await.expect("appended");
         log.close().await.expect("closed");
-        let log = Log::open_with(dir.path(), SMALL).expect("opens");
+        let log = Log::open_with(dir.path(), SMALL, CapabilityLevel::BUILD).expect("opens");
         assert_eq!(log.purged(), Some(id(1, upto)));
         assert_eq!(all(&log).await.len(), left.len() + 1);
     }
@@ -130,7 +167,7 @@ async fn a_torn_tail_is_cut_off_at_every_byte() {
     let path = segments(dir.path()).pop().expect("a segment");
     let whole = fs::read(&path).expect("readable");
     // Two more entries in one write, which the crash interrupts.
-    let log = Log::open(dir.path()).expect("opens");
+    let log = Log::open(dir.path(), CapabilityLevel::BUILD).expect("opens");
     append(&log, vec![entry(1, 10, 2), entry(1, 11, 40)]).await.expect("appended");
     log.close().await.expect("closed");
     let more = fs::read(&path).expect("readable");
@@ -139,7 +176,7 @@ async fn a_torn_tail_is_cut_off_at_every_byte() {
             let torn = [&more[..len], &vec![0; zeros][..]].concat();
             fs::write(&path, &torn).expect("written");
             crashed(dir.path());
-            match Log::open(dir.path()) {
+            match Log::open(dir.path(), CapabilityLevel::BUILD) {
                 Ok(log) => {
                     let found = all(&log).await;
                     assert_eq!(found[..10], before);
@@ -158,7 +195,7 @@ async fn a_torn_tail_is_cut_off_at_every_byte() {
     let big = vec![entry(1, 10, 300), entry(1, 11, 300)];
     fs::write(&path, &whole).expect("written");
     crashed(dir.path());
-    let log = Log::open(dir.path()).expect("opens");
+    let log = Log::open(dir.path(), CapabilityLevel::BUILD).expect("opens");
     append(&log, big).await.expect("appended");
     log.close().await.expect("closed");
     let mut hole = fs::read(&path).expect("readable");
@@ -172,7 +209,7 @@ async fn a_torn_tail_is_cut_off_at_every_byte() {
 #[tokio::test]
 async fn missing_and_cut_segments_are_refused() {
     let lost = |dir: &Path, what: &str| {
-        let error = Log::open_with(dir, SMALL).expect_err(what);
+        let error = Log::open_with(dir, SMALL, CapabilityLevel::BUILD).expect_err(what);
         assert!(matches!(error, StoreError::Lost { held: 9, .. } | StoreError::Damaged { .. }), "{what}: {error}");
         assert!(error.to_string().contains("restore the server's data directory"), "{error}");
     };
@@ -205,11 +242,11 @@ async fn missing_and_cut_segments_are_refused() {
 async fn entries_that_a_leader_took_back_are_not_missed() {
     let dir = TempDir::new();
     ten(dir.path(), SMALL).await;
-    let log = Log::open_with(dir.path(), SMALL).expect("opens");
+    let log = Log::open_with(dir.path(), SMALL, CapabilityLevel::BUILD).expect("opens");
     log.cut(4).await.expect("cut");
     // The process ends without closing the log.
     drop(log);
-    let opened = || Log::open_with(dir.path(), SMALL);
+    let opened = || Log::open_with(dir.path(), SMALL, CapabilityLevel::BUILD);
     let mut log = opened();
     for _ in 0..500 {
         if !matches!(log, Err(StoreError::Locked { .. })) {
@@ -232,7 +269,7 @@ async fn damage_to_acknowledged_entries_is_an_error() {
                 let mut changed = whole.clone();
                 changed[at] ^= 0x55;
                 fs::write(&path, &changed).expect("written");
-                match Log::open_with(dir.path(), SMALL) {
+                match Log::open_with(dir.path(), SMALL, CapabilityLevel::BUILD) {
                     Err(StoreError::Damaged { path: named, offset, why }) => {
                         assert_eq!(named, path);
                         assert!(offset as usize <= at && at < offset as usize + HEADER + 400, "{at}: {offset} {why}");
@@ -245,7 +282,10 @@ async fn damage_to_acknowledged_entries_is_an_error() {
         // A missing segment is noticed too.
         if let [_, second, ..] = &segments(dir.path())[..] {
             fs::remove_file(second).expect("removed");
-            assert!(matches!(Log::open_with(dir.path(), SMALL), Err(StoreError::Damaged { .. })));
+            assert!(matches!(
+                Log::open_with(dir.path(), SMALL, CapabilityLevel::BUILD),
+                Err(StoreError::Damaged { .. })
+            ));
         }
     }
 }
@@ -254,17 +294,17 @@ async fn damage_to_acknowledged_entries_is_an_error() {
 async fn votes_and_commits_are_kept() {
     let dir = TempDir::new();
     ten(dir.path(), SMALL).await;
-    let log = Log::open(dir.path()).expect("opens");
+    let log = Log::open(dir.path(), CapabilityLevel::BUILD).expect("opens");
     log.keep_vote(&Vote::new_committed(4, 7.into())).await.expect("kept");
     log.core.index.lock().committed = Some(id(1, 6));
     log.close().await.expect("closed");
-    let log = Log::open(dir.path()).expect("opens");
+    let log = Log::open(dir.path(), CapabilityLevel::BUILD).expect("opens");
     assert_eq!(log.core.index.lock().vote, Some(Vote::new(4, 7.into())), "leads no more after a restart");
     assert_eq!(log.committed(), Some(id(1, 6)));
     log.cut(6).await.expect("cut");
     log.close().await.expect("closed");
     fs::write(dir.path().join("vote"), b"rubbish").expect("written");
-    assert!(matches!(Log::open(dir.path()), Err(StoreError::Damaged { .. })));
+    assert!(matches!(Log::open(dir.path(), CapabilityLevel::BUILD), Err(StoreError::Damaged { .. })));
 }
 
 #[tokio::test]
@@ -275,7 +315,7 @@ async fn files_of_another_format_are_refused() {
     let old = old.expect("encoded");
     let path = dir.path().join("vote");
     fs::write(&path, [&crc32fast::hash(&old).to_le_bytes()[..], &old].concat()).expect("written");
-    let error = Log::open(dir.path()).expect_err("refused").to_string();
+    let error = Log::open(dir.path(), CapabilityLevel::BUILD).expect_err("refused").to_string();
     let expected = format!(
         "{} has format 1, which another version of encamp wrote; this version reads only format 2. Run the other \
          version on the data directory, or remove the directory and let the server rejoin its cluster; to move the \
@@ -284,7 +324,7 @@ async fn files_of_another_format_are_refused() {
     );
     assert_eq!(error, expected);
 
-    for format in [1, 3] {
+    for (format, problem) in [(1, "has format 1, "), (9, "is of capability level 8, ")] {
         let dir = TempDir::new();
         ten(dir.path(), SMALL).await;
         let path = segments(dir.path()).swap_remove(0);
@@ -293,30 +333,30 @@ async fn files_of_another_format_are_refused() {
         let sum = crc32fast::hash(&bytes[..20]);
         bytes[20..24].copy_from_slice(&sum.to_le_bytes());
         fs::write(&path, &bytes).expect("written");
-        let error = Log::open_with(dir.path(), SMALL).expect_err("refused").to_string();
-        assert!(error.starts_with(&format!("{} has format {format}, ", path.display())), "{error}");
+        let error = Log::open_with(dir.path(), SMALL, CapabilityLevel::BUILD).expect_err("refused").to_string();
+        assert!(error.starts_with(&format!("{} {problem}", path.display())), "{error}");
         // A damaged number is damage.
         bytes[20] ^= 1;
         fs::write(&path, &bytes).expect("written");
-        assert!(matches!(Log::open_with(dir.path(), SMALL), Err(StoreError::Damaged { .. })));
+        assert!(matches!(Log::open_with(dir.path(), SMALL, CapabilityLevel::BUILD), Err(StoreError::Damaged { .. })));
     }
 }
 
 #[tokio::test]
 async fn a_second_process_is_kept_out() {
     let dir = TempDir::new();
-    let log = Log::open(dir.path()).expect("opens");
-    let error = Log::open(dir.path()).expect_err("locked");
+    let log = Log::open(dir.path(), CapabilityLevel::BUILD).expect("opens");
+    let error = Log::open(dir.path(), CapabilityLevel::BUILD).expect_err("locked");
     assert!(matches!(error, StoreError::Locked { .. }), "{error}");
     log.close().await.expect("closed");
     assert!(matches!(append(&log, vec![entry(1, 0, 0)]).await, Err(StoreError::Closed)));
-    Log::open(dir.path()).expect("opens again");
+    Log::open(dir.path(), CapabilityLevel::BUILD).expect("opens again");
 }
 
 #[tokio::test]
 async fn after_a_failed_write_nothing_is_acknowledged() {
     let dir = TempDir::new();
-    let log = Log::open(dir.path()).expect("opens");
+    let log = Log::open(dir.path(), CapabilityLevel::BUILD).expect("opens");
     append(&log, vec![entry(1, 0, 1)]).await.expect("appended");
     // A disk without room.
     let good = log.core.index.lock().segments.clone();
@@ -338,14 +378,14 @@ fn a_file_in_the_way_is_a_clear_error() {
     let dir = TempDir::new();
     let file = dir.path().join("raft");
     fs::write(&file, b"").expect("written");
-    let error = Log::open(&file).expect_err("not a directory").to_string();
+    let error = Log::open(&file, CapabilityLevel::BUILD).expect_err("not a directory").to_string();
     assert!(error.contains("raft"), "{error}");
 }
 
 #[tokio::test]
 async fn waiting_appends_share_a_write() {
     let dir = TempDir::new();
-    let log = Log::open(dir.path()).expect("opens");
+    let log = Log::open(dir.path(), CapabilityLevel::BUILD).expect("opens");
     let mut waiting = Vec::new();
     for i in 0..200 {
         let (done, finished) = oneshot::channel();
@@ -398,7 +438,7 @@ proptest! {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("runtime");
         runtime.block_on(async {
             let dir = TempDir::new();
-            let mut log = Log::open_with(dir.path(), SMALL).expect("opens");
+            let mut log = Log::open_with(dir.path(), SMALL, CapabilityLevel::BUILD).expect("opens");
             let (mut model, mut purged, mut term): (Vec<(EntryId, u32)>, Option<EntryId>, u64) = (vec![], None, 1);
             for step in steps {
                 let next = model.last().map(|e| e.0).or(purged).map_or(0, |e| e.index + 1);
@@ -428,7 +468,7 @@ proptest! {
                     }
                     Step::Reopen => {
                         log.close().await.expect("closed");
-                        log = Log::open_with(dir.path(), SMALL).expect("opens");
+                        log = Log::open_with(dir.path(), SMALL, CapabilityLevel::BUILD).expect("opens");
                         let committed = log.committed();
                         assert!(committed.is_none_or(|c| model.iter().any(|e| e.0 == c) || Some(c.index) <= purged.map(|p| p.index)));
                     }

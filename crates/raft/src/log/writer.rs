@@ -16,6 +16,7 @@ use crate::error::StoreError;
 use crate::files::{self, Lock};
 use crate::types::{EntryId, Types};
 use encamp_host::threads;
+use encamp_model::capability::CapabilityLevel;
 use encamp_ops::codec::{self, CodecError};
 
 /// Name of the file with the last vote.
@@ -138,7 +139,8 @@ impl Writer {
     fn append(&mut self, groups: &[Vec<Encoded>]) -> Result<(), StoreError> {
         let Some(first) = groups.iter().flatten().next() else { return Ok(()) };
         let _timer = self.core.metrics.get().map(|m| m.timer("raft.log.append"));
-        let segment = self.room(first.id.index)?;
+        let level = groups.iter().flatten().map(|e| e.level).max().unwrap_or(first.level);
+        let segment = self.room(first.id.index, level)?;
         let mut bytes = Vec::new();
         let mut places = Vec::new();
         for entry in groups.iter().flatten() {
@@ -164,17 +166,20 @@ impl Writer {
         Ok(())
     }
 
-    /// The segment that the next write goes to.
-    fn room(&mut self, first: u64) -> Result<Arc<Segment>, StoreError> {
+    /// The segment that the next write goes to. A segment holds only what builds of its level read: an older build
+    /// refuses the log at its start, not in the middle of it.
+    fn room(&mut self, first: u64, level: CapabilityLevel) -> Result<Arc<Segment>, StoreError> {
         let newest = self.core.index.lock().segments.last().cloned();
+        let level = newest.as_ref().map_or(level, |n| n.level.max(level));
         if let Some(segment) = newest
             && self.end < self.segment_bytes
+            && segment.level == level
         {
             return Ok(segment);
         }
         // The segments before this one are complete.
         self.note_held(first.checked_sub(1).max(self.held))?;
-        let segment = Arc::new(Segment::create(&self.dir, first)?);
+        let segment = Arc::new(Segment::create(&self.dir, first, level)?);
         (self.end, self.durable) = (HEAD, HEAD);
         self.core.index.lock().segments.push(segment.clone());
         Ok(segment)

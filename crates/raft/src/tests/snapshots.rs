@@ -8,10 +8,15 @@ use openraft::{CommittedLeaderId, LogId, SnapshotMeta, StoredMembership};
 use super::support::TempDir;
 use crate::snapshots::{Description, Snapshots, state};
 use crate::{SnapshotWriter, StoreError};
+use encamp_model::capability::CapabilityLevel;
 
 struct Text(&'static str);
 
 impl SnapshotWriter for Text {
+    fn level(&self) -> CapabilityLevel {
+        CapabilityLevel::FIRST
+    }
+
     fn write(self: Box<Self>, to: &mut dyn Write) -> io::Result<()> {
         to.write_all(self.0.as_bytes())
     }
@@ -20,6 +25,10 @@ impl SnapshotWriter for Text {
 struct Fails;
 
 impl SnapshotWriter for Fails {
+    fn level(&self) -> CapabilityLevel {
+        CapabilityLevel::FIRST
+    }
+
     fn write(self: Box<Self>, to: &mut dyn Write) -> io::Result<()> {
         to.write_all(b"some of it")?;
         Err(io::ErrorKind::StorageFull.into())
@@ -43,7 +52,7 @@ fn newest(snapshots: &Snapshots) -> Option<(u64, String)> {
 #[test]
 fn the_two_newest_are_kept_and_a_damaged_one_is_passed_over() {
     let dir = TempDir::new();
-    let snapshots = Snapshots::open(dir.path()).expect("opens");
+    let snapshots = Snapshots::open(dir.path(), CapabilityLevel::BUILD).expect("opens");
     assert_eq!(newest(&snapshots), None);
     for (index, text) in [(5, "five"), (9, "nine"), (100, "hundred")] {
         snapshots.write(&upto(index), Box::new(Text(text))).expect("written");
@@ -67,7 +76,7 @@ fn the_two_newest_are_kept_and_a_damaged_one_is_passed_over() {
 #[test]
 fn a_snapshot_that_fails_leaves_nothing() {
     let dir = TempDir::new();
-    let snapshots = Snapshots::open(dir.path()).expect("opens");
+    let snapshots = Snapshots::open(dir.path(), CapabilityLevel::BUILD).expect("opens");
     snapshots.write(&upto(5), Box::new(Text("five"))).expect("written");
     let error = snapshots.write(&upto(6), Box::new(Fails)).expect_err("fails").to_string();
     assert!(error.contains("free some space"), "{error}");
@@ -79,7 +88,10 @@ fn a_snapshot_that_fails_leaves_nothing() {
 async fn a_received_snapshot_is_checked() {
     use tokio::io::AsyncWriteExt;
     let (here, there) = (TempDir::new(), TempDir::new());
-    let (from, to) = (Snapshots::open(there.path()).expect("opens"), Snapshots::open(here.path()).expect("opens"));
+    let (from, to) = (
+        Snapshots::open(there.path(), CapabilityLevel::BUILD).expect("opens"),
+        Snapshots::open(here.path(), CapabilityLevel::BUILD).expect("opens"),
+    );
     let path = from.write(&upto(5), Box::new(Text("five"))).expect("written");
     let bytes = fs::read(path).expect("readable");
     for (sent, meta, good) in [

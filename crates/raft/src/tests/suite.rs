@@ -1,5 +1,6 @@
 //! openraft's own tests of storage.
 
+use encamp_model::capability::CapabilityLevel;
 use std::sync::Arc;
 
 use openraft::StorageError;
@@ -16,8 +17,8 @@ struct OnDisk;
 impl StoreBuilder<Types, Log, Applier, TempDir> for OnDisk {
     async fn build(&self) -> Result<(TempDir, Log, Applier), StorageError<ServerId>> {
         let dir = TempDir::new();
-        let log = Log::open(dir.path())?;
-        let snapshots = Snapshots::open(&dir.path().join("snapshots"))?;
+        let log = Log::open(dir.path(), CapabilityLevel::BUILD)?;
+        let snapshots = Snapshots::open(&dir.path().join("snapshots"), CapabilityLevel::BUILD)?;
         Ok((dir, log, Applier::open(Arc::new(Recorder::default()), snapshots)?))
     }
 }

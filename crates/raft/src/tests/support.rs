@@ -1,5 +1,6 @@
 //! Directories and a small state for tests.
 
+use encamp_model::capability::CapabilityLevel;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -56,12 +57,20 @@ impl Recorder {
 struct Frozen(Vec<u8>);
 
 impl SnapshotWriter for Frozen {
+    fn level(&self) -> CapabilityLevel {
+        CapabilityLevel::FIRST
+    }
+
     fn write(self: Box<Self>, to: &mut dyn Write) -> io::Result<()> {
         to.write_all(&self.0)
     }
 }
 
 impl Machine for Recorder {
+    fn level(&self) -> CapabilityLevel {
+        CapabilityLevel::FIRST
+    }
+
     fn apply(&self, index: u64, _: &Arc<Operation>) -> Reply {
         self.push(index, 1);
         Reply::Evaluations(vec![index.to_string()])

@@ -61,6 +61,7 @@ impl Identity {
             serf: self.addr,
             expect: self.expect,
             status,
+            level: None,
         }
     }
 }

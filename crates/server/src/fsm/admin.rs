@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::txn::{Change, Txn};
+use encamp_model::capability::CapabilityLevel;
 use encamp_model::*;
 use encamp_ops::Refusal;
 use encamp_state::Table;
@@ -109,6 +110,15 @@ pub(crate) fn autopilot(txn: &mut Txn, config: &AutopilotConfiguration, cas: Opt
     txn.store.set_autopilot(Arc::new(config));
     txn.other(Table::AutopilotConfig);
     true
+}
+
+/// Raises the capability level of the cluster.
+pub(crate) fn raise_capability_level(txn: &mut Txn, level: CapabilityLevel) -> Result<(), Refusal> {
+    if level > txn.store.capability_level() {
+        txn.store.raise_capability_level(level);
+        txn.other(Table::ClusterMeta);
+    }
+    Ok(())
 }
 
 /// Sets the cluster metadata, once.

@@ -69,9 +69,18 @@ impl Applied {
 pub fn apply(store: &mut StateStore, index: u64, op: &Operation, limits: Limits) -> Applied {
     if let Operation::Restore { state } = op {
         return match persist::read(&mut state.0.as_slice()) {
+            Ok(read) if read.capability_level() > store.capability_level() => {
+                let (of, own) = (read.capability_level(), store.capability_level());
+                Applied::only(Reply::Refused(Refusal::Snapshot(format!(
+                    "the snapshot is of a cluster of capability level {of}, and this cluster has level {own}: first \
+                     let all of its servers run a build of that level"
+                ))))
+            }
             Ok(mut read) => {
                 cancel_orphans(&mut read);
                 node::keep_revocations(store, &mut read);
+                // A cluster never uses a lower level again: its servers of that level are gone.
+                read.raise_capability_level(store.capability_level());
                 *store = read;
                 Applied { restored: true, ..Applied::only(Reply::Done) }
             }
@@ -148,6 +157,7 @@ fn run(txn: &mut Txn, op: &Operation, limits: Limits) -> Result<Reply, Refusal> 
         Operation::ScalingEvent { job, group, event } => admin::scaling_event(txn, job, group, event).map(done),
         Operation::SchedulerConfig { config, cas } => Ok(Reply::Written(admin::scheduler_config(txn, config, *cas))),
         Operation::Autopilot { config, cas } => Ok(Reply::Written(admin::autopilot(txn, config, *cas))),
+        Operation::CapabilityLevel { level } => admin::raise_capability_level(txn, *level).map(done),
         Operation::ClusterMetadata(m) => admin::cluster_metadata(txn, m).map(done),
         Operation::ServiceUpsert { services } => admin::put_services(txn, services).map(done),
         Operation::ServiceDelete { id } => admin::delete_service(txn, id).map(done),

@@ -83,7 +83,7 @@ fn dump(s: &StateStore) -> String {
     s.acl_auth_methods().for_each(|x| line("auth method", x));
     s.acl_binding_rules().for_each(|x| line("binding rule", x));
     s.one_time_tokens().for_each(|x| line("one-time token", &(x, x.one_time_secret_id.expose())));
-    line("config", &(&state.scheduler_config, s.autopilot(), s.cluster_metadata()));
+    line("config", &(&state.scheduler_config, s.autopilot(), s.cluster_metadata(), s.capability_level()));
     line("indexes", &Table::ALL.map(|t| s.index_of(t)));
     line("index", &state.index);
     out

@@ -124,6 +124,7 @@ async fn establish(server: &Leading, workers: &Workers) -> Result<JoinSet<()>, E
         let meta = ClusterMetadata { cluster_id: ids::uuid(), create_time: ids::now() };
         server.commit_shared(Arc::new(Operation::ClusterMetadata(meta))).await?;
     }
+    super::level::raise_alone(server).await?;
     server.queues().set_planning(true);
     evaluate_unless_paused(server);
     start_heartbeats(server);

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use encamp_model::AutopilotConfiguration;
+use encamp_model::capability::CapabilityLevel;
 use encamp_raft::{Member, Peer, ServerId};
 
 /// The status of a server in the gossip pool.
@@ -59,6 +60,8 @@ pub struct KnownServer {
     pub expect: u32,
     /// Its status.
     pub status: Status,
+    /// Its capability level; none: it did not tell it yet.
+    pub level: Option<CapabilityLevel>,
 }
 
 impl KnownServer {
@@ -172,6 +175,8 @@ pub struct View<'a> {
     pub members: &'a [Member],
     /// The Autopilot configuration.
     pub autopilot: &'a AutopilotConfiguration,
+    /// The capability level of the cluster.
+    pub level: CapabilityLevel,
     /// Whether a peer has been alive and up to date for long enough.
     pub stable: &'a dyn Fn(ServerId) -> bool,
 }
@@ -187,6 +192,17 @@ impl View<'_> {
 
     fn responds(&self, id: ServerId) -> bool {
         self.known(id).is_some_and(|k| k.status.responds())
+    }
+
+    /// Whether a server supports the level of the cluster. Every build supports the first level.
+    fn supports(&self, server: &KnownServer) -> bool {
+        self.level == CapabilityLevel::FIRST || server.level.is_some_and(|level| level >= self.level)
+    }
+
+    /// Servers that are not added because their builds are too old.
+    pub fn too_old(&self) -> impl Iterator<Item = &KnownServer> {
+        let new = self.known.iter().filter(|k| k.region == self.region && k.status.responds());
+        new.filter(|k| k.level.is_some() && !self.supports(k) && !self.members.iter().any(|m| m.id == k.id))
     }
 
     /// Whether the remaining live voters are a majority without this peer.
@@ -232,7 +248,7 @@ impl View<'_> {
                 return Some(Change::Remove(member.id));
             }
         }
-        if let Some(new) = alive().find(|k| !self.members.iter().any(|m| m.id == k.id)) {
+        if let Some(new) = alive().find(|k| self.supports(k) && !self.members.iter().any(|m| m.id == k.id)) {
             return Some(Change::Add(new.id, new.peer()));
         }
         let waiting = self.members.iter().filter(|m| !m.voter && self.responds(m.id));
@@ -263,6 +279,7 @@ mod tests {
             serf: ([10, 0, 0, n as u8], 4648).into(),
             expect: 3,
             status,
+            level: Some(CapabilityLevel::FIRST),
         }
     }
 
@@ -278,12 +295,32 @@ mod tests {
             known,
             members,
             autopilot: &AutopilotConfiguration::default(),
+            level: CapabilityLevel::FIRST,
             stable: &|_| stable,
         };
         view.next()
     }
 
     use Status::{Alive, Failed, Left};
+
+    #[test]
+    fn servers_of_older_builds_are_not_added_to_a_raised_cluster() {
+        let mut servers: Vec<_> = (1..5).map(|n| known(n, Alive)).collect();
+        let members: Vec<_> = (1..4).map(|n| member(n, true)).collect();
+        let decided = |servers: &[KnownServer], level: CapabilityLevel| {
+            let autopilot = AutopilotConfiguration::default();
+            let (own, region, expect, known, members) = (id(1), "global", 3, servers, members.as_slice());
+            let view = View { own, region, expect, known, members, autopilot: &autopilot, level, stable: &|_| true };
+            (view.next().is_some(), view.too_old().map(|k| k.name.clone()).collect::<Vec<_>>())
+        };
+        let old = vec!["s4.global".to_string()];
+        assert_eq!(decided(&servers, CapabilityLevel::FIRST), (true, vec![]));
+        assert_eq!(decided(&servers, CapabilityLevel::BUILD), (false, old));
+        servers[3].level = None;
+        assert_eq!(decided(&servers, CapabilityLevel::BUILD), (false, vec![]), "asked first");
+        servers[3].level = Some(CapabilityLevel::BUILD);
+        assert_eq!(decided(&servers, CapabilityLevel::BUILD), (true, vec![]));
+    }
 
     #[test]
     fn the_lowest_of_enough_servers_begins() {

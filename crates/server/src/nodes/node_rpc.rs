@@ -18,6 +18,7 @@ use crate::leading::Leading;
 use crate::server_state::ServerState;
 use crate::storage::watch::WatchKey;
 use encamp_host::ids;
+use encamp_model::capability::CapabilityLevel;
 use encamp_model::*;
 use encamp_ops::{NodeRegister, Operation};
 use encamp_state::{State, StateStore, Table};
@@ -42,6 +43,24 @@ fn at_most<T>(list: &[T], most: usize, what: &str) -> Result<(), Error> {
     } else {
         Err(Error::bad(format!("{count} {what} in one call; at most {most} are accepted")))
     }
+}
+
+/// Refuses nodes whose builds are more than one capability level older or newer. Builds of the first level tell none.
+fn check_level(node: &Node) -> Result<(), Error> {
+    let own = encamp_host::capability::own();
+    let level = match node.attributes.get(CapabilityLevel::ATTRIBUTE) {
+        None => CapabilityLevel::FIRST,
+        Some(text) => {
+            text.parse().map_err(|e| Error::bad(format!("{} is {text:?}: {e}", CapabilityLevel::ATTRIBUTE)))?
+        }
+    };
+    if own.fits_node(level) {
+        return Ok(());
+    }
+    let advice = if level < own { "install a newer build on the node" } else { "upgrade the servers first" };
+    Err(Error::bad(format!(
+        "the node's build has capability level {level}, and the servers have level {own}: they may differ by one; {advice}"
+    )))
 }
 
 /// Registers a node or updates its registration. `held` is its current identity, or the token that introduces it; an
@@ -75,6 +94,7 @@ pub async fn register(server: &Leading, mut node: Node, held: &str) -> Result<No
             return Err(Error::bad(format!("the node's {what} is longer than {LONGEST_NAME} bytes")));
         }
     }
+    check_level(&node)?;
     if node.status.is_unset() {
         node.status = NodeStatus::Initializing;
     }

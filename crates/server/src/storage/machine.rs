@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use super::store::Store;
 use crate::keyring::Keyring;
+use encamp_model::capability::CapabilityLevel;
 use encamp_ops::{Operation, Reply};
 use encamp_raft::{Machine, SnapshotWriter};
 use encamp_state::StoreSnapshot;
@@ -19,6 +20,10 @@ pub(crate) struct StoreMachine {
 }
 
 impl Machine for StoreMachine {
+    fn level(&self) -> CapabilityLevel {
+        self.store.snapshot().capability_level()
+    }
+
     fn apply(&self, index: u64, op: &Arc<Operation>) -> Reply {
         let started = Instant::now();
         let keys = matches!(
@@ -61,6 +66,10 @@ pub(crate) struct Frozen {
 }
 
 impl SnapshotWriter for Frozen {
+    fn level(&self) -> CapabilityLevel {
+        self.state.capability_level()
+    }
+
     fn write(self: Box<Self>, to: &mut dyn Write) -> io::Result<()> {
         let _timer = self.metrics.timer("raft.snapshot.persist");
         Store::write_snapshot(&self.state, to)

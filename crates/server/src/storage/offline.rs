@@ -4,6 +4,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use encamp_model::capability::CapabilityLevel;
 use encamp_ops::{Operation, Reply};
 use encamp_raft::{Machine, SnapshotWriter, StoreError, StoredLog};
 
@@ -33,6 +34,10 @@ pub fn log_directory(dir: &Path) -> PathBuf {
 struct Replay(Arc<Store>);
 
 impl Machine for Replay {
+    fn level(&self) -> CapabilityLevel {
+        self.0.snapshot().capability_level()
+    }
+
     fn apply(&self, index: u64, op: &Arc<Operation>) -> Reply {
         self.0.apply(index, op)
     }

@@ -23,6 +23,7 @@ pub use table::{Table, TableIndexes};
 use self::acl::AclTables;
 use super::id::Id;
 use super::tables::{Key, Snapshot, State};
+use encamp_model::capability::CapabilityLevel;
 use encamp_model::*;
 
 /// A read-only view of the store at one moment.
@@ -88,6 +89,8 @@ pub struct StateStore {
     revoked_secrets: OrdMap<String, String>,
     cluster_metadata: Option<Arc<ClusterMetadata>>,
     autopilot: Option<Arc<AutopilotConfiguration>>,
+    /// None: the first one.
+    capability_level: Option<CapabilityLevel>,
 }
 
 impl StateStore {

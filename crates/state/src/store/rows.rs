@@ -8,6 +8,7 @@ use imbl::OrdSet;
 
 use super::{DeploymentWrites, StateStore, seconds, thirds};
 use crate::{AllocEntry, Id};
+use encamp_model::capability::CapabilityLevel;
 use encamp_model::*;
 
 fn key(namespace: &str, id: &str) -> (String, String) {
@@ -251,6 +252,16 @@ impl StateStore {
     /// The identity of the cluster, once it was written.
     pub fn cluster_metadata(&self) -> Option<&Arc<ClusterMetadata>> {
         self.cluster_metadata.as_ref()
+    }
+
+    /// The capability level of the cluster.
+    pub fn capability_level(&self) -> CapabilityLevel {
+        self.capability_level.unwrap_or(CapabilityLevel::FIRST)
+    }
+
+    /// Raises the capability level of the cluster; a lower one than before changes nothing.
+    pub fn raise_capability_level(&mut self, level: CapabilityLevel) {
+        self.capability_level = self.capability_level.max(Some(level));
     }
 
     /// Stores the identity of the cluster.

@@ -61,6 +61,7 @@ fn put(store: &mut StateStore, record: Record) {
         Record::CsiPlugin(p) => store.put_csi_plugin(p),
         Record::Autopilot(c) => store.set_autopilot(c),
         Record::ClusterMetadata(m) => store.set_cluster_metadata(m),
+        Record::CapabilityLevel(level) => store.raise_capability_level(level),
         Record::RootKey(k) => store.put_root_key(k),
         Record::AclPolicy(p) => store.put_acl_policy(p),
         Record::AclToken(t) => store.put_acl_token(t),
@@ -141,8 +142,8 @@ mod tests {
             write(&read, &mut again).unwrap();
             assert_eq!(again, parts);
         }
-        let newer = codec::encode(&Record::Header { version: 3 }).unwrap();
+        let newer = codec::encode(&Record::Header { version: 4 }).unwrap();
         let refused = read(&mut newer.as_slice()).unwrap_err().to_string();
-        assert!(refused.contains("version 3"), "{refused}");
+        assert!(refused.contains("version 4"), "{refused}");
     }
 }

@@ -6,10 +6,13 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::parts::Part;
+use encamp_model::capability::{Capability, CapabilityLevel};
 use encamp_model::*;
 
-/// The version written by this program.
+/// The version written by clusters of the first capability level.
 pub(super) const VERSION: u32 = 2;
+/// The version written since [`Capability::StoredLevel`]: it may hold the level of the cluster.
+pub(super) const WITH_LEVEL: u32 = 3;
 /// The version without parts, which is read as well.
 pub(super) const WITHOUT_PARTS: u32 = 1;
 
@@ -43,6 +46,8 @@ pub(super) enum Record {
     SchedulerConfig(Arc<SchedulerConfiguration>),
     Autopilot(Arc<AutopilotConfiguration>),
     ClusterMetadata(Arc<ClusterMetadata>),
+    /// The capability level of the cluster.
+    CapabilityLevel(CapabilityLevel),
     RootKey(Arc<WrappedRootKey>),
     AclPolicy(Arc<AclPolicy>),
     AclToken(Arc<AclToken>),
@@ -85,6 +90,7 @@ impl Record {
             Record::SchedulerConfig(_) => ("SchedulerConfig", "SchedulerConfig"),
             Record::Autopilot(_) => ("AutopilotConfig", "AutopilotConfig"),
             Record::ClusterMetadata(_) => ("ClusterMetadata", "ClusterMetadata"),
+            Record::CapabilityLevel(_) => ("CapabilityLevel", "CapabilityLevel"),
             Record::RootKey(_) => ("WrappedRootKeys", "WrappedRootKeys"),
             Record::AclPolicy(_) => ("ACLPolicies", "ACLPolicy"),
             Record::AclToken(_) => ("ACLTokens", "ACLToken"),
@@ -101,4 +107,9 @@ impl Record {
 /// Why a snapshot is no good.
 pub(super) fn invalid(text: impl Into<String>) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, text.into())
+}
+
+/// The version of snapshots of a cluster of a level.
+pub(super) fn version_of(cluster: CapabilityLevel) -> u32 {
+    if cluster.has(Capability::StoredLevel) { WITH_LEVEL } else { VERSION }
 }

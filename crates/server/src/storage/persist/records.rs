@@ -3,7 +3,7 @@
 use std::io::{self, BufRead, BufReader, Read};
 
 use super::parts::{self, Part};
-use super::record::{Record, VERSION, WITHOUT_PARTS, invalid};
+use super::record::{Record, WITH_LEVEL, WITHOUT_PARTS, invalid};
 use encamp_host::parallel;
 use encamp_ops::codec;
 
@@ -55,7 +55,19 @@ struct Opened {
 ///
 /// # Errors
 /// It is no snapshot of a version that this program reads, it is damaged, or `each` fails.
-pub(super) fn each(from: &mut dyn Read, mut each: impl FnMut(Record, u64) -> io::Result<()>) -> io::Result<()> {
+pub(super) fn each(from: &mut dyn Read, each: impl FnMut(Record, u64) -> io::Result<()>) -> io::Result<()> {
+    each_with_version(from, |_| Ok(()), each)
+}
+
+/// As [`each`]; `head` gets the version before the first record.
+///
+/// # Errors
+/// As [`each`]; `head` fails.
+pub(super) fn each_with_version(
+    from: &mut dyn Read,
+    head: impl FnOnce(u32) -> io::Result<()>,
+    mut each: impl FnMut(Record, u64) -> io::Result<()>,
+) -> io::Result<()> {
     let mut from = Counted { from: BufReader::with_capacity(1 << 16, from), bytes: 0 };
     let mut next = || {
         let before = from.bytes;
@@ -63,9 +75,12 @@ pub(super) fn each(from: &mut dyn Read, mut each: impl FnMut(Record, u64) -> io:
         io::Result::Ok((record, from.bytes - before))
     };
     match next()?.0 {
-        Record::Header { version: VERSION | WITHOUT_PARTS } => {}
+        Record::Header { version } if (WITHOUT_PARTS..=WITH_LEVEL).contains(&version) => head(version)?,
         Record::Header { version } => {
-            return Err(invalid(format!("state snapshot: version {version}, this program reads {VERSION}")));
+            return Err(invalid(format!(
+                "state snapshot: version {version}, but this build reads only versions {WITHOUT_PARTS} to {WITH_LEVEL}; \
+                 use the build that wrote it, or a newer one"
+            )));
         }
         _ => return Err(invalid("state snapshot: no header")),
     }

@@ -62,6 +62,7 @@ impl Record {
             | Record::SchedulerConfig(_)
             | Record::Autopilot(_)
             | Record::ClusterMetadata(_)
+            | Record::CapabilityLevel(_)
             | Record::AclPolicy(_)
             | Record::AclRole(_)
             | Record::AclBindingRule(_)
@@ -80,16 +81,21 @@ impl Record {
 /// # Errors
 /// It is no snapshot of this version, it is damaged, or it cannot be written.
 pub fn redact(from: &mut dyn Read, mut to: &mut dyn Write, fresh: &mut dyn FnMut() -> String) -> io::Result<()> {
-    codec::encode_to(&Record::Header { version: VERSION }, &mut to).map_err(io::Error::other)?;
     let mut parts = Packer::default();
-    records::each(from, |record, _| {
+    let to = std::cell::RefCell::new(&mut to);
+    let head = |version: u32| {
+        let header = Record::Header { version: version.max(VERSION) };
+        codec::encode_to(&header, &mut *to.borrow_mut()).map_err(io::Error::other)
+    };
+    records::each_with_version(from, head, |record, _| {
         if let Some(record) = record.redacted(fresh) {
             parts.add(&record)?;
         }
-        to.write_all(&parts.take_complete())
+        to.borrow_mut().write_all(&parts.take_complete())
     })?;
+    let to = to.into_inner();
     to.write_all(&parts.finish()?)?;
-    codec::encode_to(&Record::End, &mut to).map_err(io::Error::other)
+    codec::encode_to(&Record::End, to).map_err(io::Error::other)
 }
 
 #[cfg(test)]

@@ -5,8 +5,9 @@ use std::io::{self, Write};
 use std::sync::Arc;
 
 use super::parts::Packer;
-use super::record::{Record, VERSION};
+use super::record::{Record, version_of};
 use encamp_host::parallel;
+use encamp_model::capability::CapabilityLevel;
 use encamp_model::*;
 use encamp_ops::codec;
 use encamp_state::{StateStore, Table};
@@ -27,7 +28,7 @@ enum Row<'a> {
 /// It cannot be written.
 pub fn write(store: &StateStore, mut to: &mut dyn Write) -> io::Result<()> {
     let mut put = |r: &Record| codec::encode_to(r, &mut to).map_err(io::Error::other);
-    put(&Record::Header { version: VERSION })?;
+    put(&Record::Header { version: version_of(store.capability_level()) })?;
     let mut rows = rows(store);
     let groups = std::iter::from_fn(|| {
         let group: Vec<Row<'_>> = rows.by_ref().take(ROWS).collect();
@@ -100,8 +101,15 @@ fn after_allocations(store: &StateStore) -> impl Iterator<Item = Record> {
         .chain(state.scheduler_config.iter().map(|c| Record::SchedulerConfig(c.clone())))
         .chain(store.autopilot().into_iter().map(|c| Record::Autopilot(c.clone())))
         .chain(store.cluster_metadata().into_iter().map(|m| Record::ClusterMetadata(m.clone())))
+        .chain(level(store).map(Record::CapabilityLevel))
         .chain(store.root_keys().map(|k| Record::RootKey(k.clone())))
         .chain(after_root_keys(store))
+}
+
+/// The level of the cluster, once it is part of the state.
+fn level(store: &StateStore) -> impl Iterator<Item = CapabilityLevel> {
+    let level = store.capability_level();
+    (level > CapabilityLevel::FIRST).then_some(level).into_iter()
 }
 
 fn after_root_keys(store: &StateStore) -> impl Iterator<Item = Record> {
