@@ -28,6 +28,7 @@ mod evals_deployments;
 mod explain;
 mod fixtures;
 mod fmt;
+mod forms;
 mod gc;
 mod generated;
 mod hostile_jobs;

@@ -117,7 +117,7 @@ fn stored(at: &Member, path: &str) -> Result<String, String> {
 }
 
 /// Waits until all servers agree on a leader, know each other, and are voters.
-fn whole(servers: &[Member]) {
+pub(crate) fn whole(servers: &[Member]) {
     leader(servers);
     for server in servers {
         wait_for("the cluster is whole", || {

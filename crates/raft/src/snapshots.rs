@@ -161,8 +161,10 @@ impl Snapshots {
         if known.is_some() { Ok(known) } else { self.newest() }
     }
 
-    /// The newest intact snapshot; all of it is checked.
+    /// The newest intact snapshot; all of it is checked. An error if a build of a higher capability level wrote all there
+    /// are.
     pub(crate) fn newest(&self) -> Result<Option<Found>, StoreError> {
+        let mut newer = None;
         for path in self.paths()? {
             match check(&path, self.supported) {
                 Ok(description) => {
@@ -170,12 +172,14 @@ impl Snapshots {
                     *self.known.lock() = Some(found.clone());
                     return Ok(Some(found));
                 }
-                // An older snapshot would take the server back behind what the cluster agreed upon.
-                Err(newer @ StoreError::Newer { .. }) => return Err(newer),
+                Err(error @ StoreError::Newer { .. }) => {
+                    tracing::error!(target: "server.raft.snapshots", %error, "skipped a snapshot");
+                    newer.get_or_insert(error);
+                }
                 Err(error) => tracing::error!(target: "server.raft.snapshots", %error, "skipped a snapshot"),
             }
         }
-        Ok(None)
+        newer.map_or(Ok(None), Err)
     }
 
     fn name(description: &Description, origin: Origin) -> String {

@@ -28,6 +28,8 @@ pub struct Member {
     pub advertised: Option<[String; 2]>,
     /// Words of a command that starts another one, before those of the agent.
     pub wrapper: Vec<String>,
+    /// Another build than the tested one.
+    pub program: Option<String>,
     /// More configuration.
     pub more: String,
     /// The token of its reads; empty for none.
@@ -51,6 +53,7 @@ impl Member {
             ports: [0; 3],
             advertised: None,
             wrapper: Vec::new(),
+            program: None,
             more: String::new(),
             token: String::new(),
             agent: None,
@@ -96,7 +99,8 @@ impl Member {
     /// Starts it and does not wait.
     pub fn launch(&mut self) {
         let config = self.folder.file("agent.hcl", self.configuration());
-        let words: Vec<String> = self.wrapper.iter().cloned().chain([program::path()]).collect();
+        let program = self.program.clone().unwrap_or_else(program::path);
+        let words: Vec<String> = self.wrapper.iter().cloned().chain([program]).collect();
         let mut command = Command::new(&words[0]);
         command.args(&words[1..]).args(["agent", "-config"]).arg(config);
         self.agent = Some(Agent::launch(&self.folder, &mut command));

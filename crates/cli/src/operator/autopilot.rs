@@ -114,7 +114,7 @@ pub struct AutopilotSetConfig {
     /// Accepted for compatibility: the servers of a community cluster ignore it
     #[arg(long, value_name = "true|false")]
     pub enable_redundancy_zones: Option<String>,
-    /// Accepted for compatibility: the servers of a community cluster ignore it
+    /// Keep the capability level of the cluster, so that servers can go back to an older build; Nomad ignores it
     #[arg(long, value_name = "true|false")]
     pub disable_upgrade_migration: Option<String>,
     /// Accepted for compatibility: the servers of a community cluster ignore it
