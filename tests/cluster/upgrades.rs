@@ -13,7 +13,7 @@ use encamp_test_support::tier;
 use serde_json::{Value as Json, json};
 
 use crate::agent::{PATIENCE, call, wait_for};
-use crate::member::{Member, Role};
+use crate::member::{Member, Role, leader};
 use crate::program::{repository, succeeds};
 use crate::rolling_restart::whole;
 use crate::upgrade_support::{Load, reaches, refused, server, upgrade};
@@ -22,6 +22,28 @@ use crate::upgrade_support::{Load, reaches, refused, server, upgrade};
 const PREVIOUS: &str = "38eaceaadeaa";
 /// How many nodes there are, each with one task.
 const NODES: usize = 5;
+
+/// Has the leader look after the worker pool of the nodes; the group of the provider stays empty.
+const AUTOSCALING: &str = "autoscaling {\n  enabled = true\n  cluster_interval = \"1s\"\n  provider \"local\" {\n    \
+                           group \"held\" {\n      min = 0\n      max = 9\n      desired = 0\n    }\n  }\n}\n";
+
+/// The configuration that makes a node one of a pool that keeps its size.
+fn pool_of_node() -> String {
+    let meta = [
+        ("enabled", "true".to_string()),
+        ("worker_pool", "held".into()),
+        ("provider", "local".into()),
+        ("region", "global".into()),
+        ("min", NODES.to_string()),
+        ("max", NODES.to_string()),
+        ("node_fault_tolerance", "0".into()),
+        ("scaling_threshold", "2".into()),
+        ("cooldown", "5".into()),
+        ("notification_uid", "HELD".into()),
+    ];
+    let lines: String = meta.iter().map(|(name, value)| format!("    replicator_{name} = {value:?}\n")).collect();
+    format!("client {{\n  meta {{\n{lines}  }}\n}}\n")
+}
 
 /// The program of the previous build.
 fn previous() -> String {
@@ -69,6 +91,7 @@ impl Cluster {
         for n in 0..3 {
             let mut new = server(&format!("upgrade-{n}"), &cluster.servers);
             new.program = Some(previous.into());
+            new.more.push_str(AUTOSCALING);
             new.start();
             cluster.servers.push(new);
         }
@@ -77,6 +100,7 @@ impl Cluster {
             let servers = cluster.servers.iter().map(Member::rpc).collect();
             let mut node = Member::new(&format!("upgrade-node-{n}"), Role::Node { servers });
             node.program = Some(previous.into());
+            node.more = pool_of_node();
             node.start();
             cluster.nodes.push(node);
         }
@@ -144,6 +168,14 @@ impl Cluster {
         }
     }
 
+    /// Waits until the leader has evaluated the worker pool with all its nodes.
+    fn pool_is_looked_after(&self) {
+        wait_for("the worker pool is looked after", || {
+            let pool = self.servers[leader(&self.servers)].read("/v1/autoscale/pool/held")?;
+            if pool["Nodes"] == NODES && !pool["LastDecision"].is_null() { Ok(()) } else { Err(pool.to_string()) }
+        });
+    }
+
     /// Waits until all tasks can be seen again, and checks that none of them was started again.
     fn same_tasks(&self, before: &BTreeMap<String, String>) {
         let mut now = BTreeMap::new();
@@ -162,6 +194,7 @@ fn round(previous: &str, order: [usize; 3], nodes: Nodes) -> (usize, usize) {
     let load = Load::new(&cluster.servers);
     load.during(|| {
         load.progress();
+        cluster.pool_is_looked_after();
         if let Nodes::First = nodes {
             cluster.upgrade_nodes(0..NODES);
         }
@@ -182,6 +215,7 @@ fn round(previous: &str, order: [usize; 3], nodes: Nodes) -> (usize, usize) {
             load.progress();
         }
         reaches(&cluster.servers, "2");
+        cluster.pool_is_looked_after();
         if let Nodes::Last = nodes {
             cluster.upgrade_nodes(0..NODES);
         }

@@ -122,7 +122,7 @@ impl ServerMembers {
             }
             cells.extend(["raft_vsn", "build", "dc", "region"].map(|name| tag(m, name).to_string()));
             if leveled {
-                let level = m.tags.get("capability_level").map_or("unknown", String::as_str);
+                let level = m.tags.get("capability_level").map_or("-", String::as_str);
                 cells.push(level.to_string());
             }
             if verbose {

@@ -88,6 +88,16 @@ pub enum StartError {
         /// The action that an operator can take.
         advice: String,
     },
+    /// A newer build wrote a file of the agent's state.
+    #[error(
+        "client setup failed: {path} has format {format}, which a newer build of encamp wrote; start the newer build on this node again, or end the node's tasks and remove the file"
+    )]
+    NewerState {
+        /// The file.
+        path: PathBuf,
+        /// The format that the file states.
+        format: String,
+    },
     /// A setting can't be used.
     #[error("client setup failed: {0}")]
     Config(String),

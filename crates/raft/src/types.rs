@@ -114,7 +114,7 @@ pub(super) enum EntryError {
     /// The head is cut off, or holds no level.
     #[error("the head of the entry is damaged")]
     Head,
-    /// They changed on their way from the leader.
+    /// They changed after the leader had written them.
     #[error("the entry does not match its checksum")]
     Changed,
     /// A newer build wrote them.

@@ -298,7 +298,7 @@ fn block(health: &Health) -> String {
     let Health { healthy, failure_tolerance, leader, .. } = health;
     let level = health.capability_level.map(|level| format!("CapabilityLevel: {level}\n")).unwrap_or_default();
     if health.capability_level.is_some() {
-        columns.push(("CapabilityLevel", &|s| s.capability_level.map_or("unknown".into(), |level| level.to_string())));
+        columns.push(("CapabilityLevel", &|s| s.capability_level.map_or("-".into(), |level| level.to_string())));
     }
     let servers = table::columns(&health.servers, &columns);
     format!(

@@ -20,6 +20,8 @@ use encamp_model::{Allocation, SecretString, with_secrets};
 const LOCK_WAIT: Duration = Duration::from_secs(5);
 /// Begins the first line of JSON files; the checksum follows. Files of the first format have no such line.
 const HEAD: &str = "encamp-client-state 2 ";
+/// How the first line begins in every format that has one; the number of the format follows.
+const ANY_HEAD: &str = "encamp-client-state ";
 /// Names of the files of the identity.
 const CLIENT_ID: &str = "client-id";
 const SECRET_ID: &str = "secret-id";
@@ -317,6 +319,11 @@ fn read<T: DeserializeOwned>(path: &Path, advice: &str) -> Result<Option<T>, Sta
         Err(e) => return Err(at("reading", path)(e)),
     };
     let json = match bytes.strip_prefix(HEAD.as_bytes()) {
+        None if bytes.starts_with(ANY_HEAD.as_bytes()) => {
+            let number = bytes.get(ANY_HEAD.len()..).unwrap_or_default().split(|b| *b == b' ').next();
+            let format = String::from_utf8_lossy(number.unwrap_or_default()).into_owned();
+            return Err(StartError::NewerState { path: path.into(), format });
+        }
         // The first format; its first byte tells.
         None => bytes.as_slice(),
         Some(rest) => {
@@ -496,6 +503,16 @@ mod tests {
         }
         std::fs::remove_file(dir.path().join("allocs/a/alloc.json")).unwrap();
         assert!(intact().unwrap_err().to_string().contains("it is missing"));
+    }
+
+    #[test]
+    fn files_of_a_newer_format_are_refused() {
+        let dir = TempDir::new("store");
+        let store = Store::open(dir.path()).unwrap();
+        std::fs::write(dir.path().join("client.json"), "encamp-client-state 3 00000000\n{}").unwrap();
+        let refused = store.client().err().expect("refused").to_string();
+        assert!(refused.contains("client.json has format 3, which a newer build of encamp wrote"), "{refused}");
+        assert!(refused.contains("start the newer build on this node again"), "{refused}");
     }
 
     #[test]

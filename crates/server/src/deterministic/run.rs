@@ -11,7 +11,9 @@ use super::registers::{self, History, Register};
 use super::sim::{Bug, Sim};
 use super::users::Stop;
 use super::{faults, jobs, rest};
+use crate::leadership::level;
 use encamp_host::ids;
+use encamp_model::capability::CapabilityLevel;
 
 /// The number of register clients.
 const CLIENTS: usize = 3;
@@ -34,6 +36,17 @@ pub(crate) fn run(seed: u64, bug: Option<Bug>, aloud: bool) -> Outcome {
     runtime.expect("a runtime").block_on(live(seed, &sim));
     let broken = sim.verdict().map(|why| format!("{why}\n{}", sim.last_lines()));
     Outcome { broken, digest: sim.digest(), counts: sim.watch.counts() }
+}
+
+/// Raises the level of the cluster, if the leader has not done so. A lost answer is not repeated before the next look.
+async fn raise_level(cluster: &Cluster) {
+    let Some((_, leader)) = cluster.leader() else { return };
+    if leader.snapshot().capability_level() < CapabilityLevel::BUILD {
+        let raised = tokio::time::timeout(Duration::from_secs(1), level::raise(&leader, CapabilityLevel::BUILD)).await;
+        if raised.is_ok_and(|raised| raised.is_ok()) {
+            cluster.sim.watch.count("raised capability levels", 1);
+        }
+    }
 }
 
 async fn live(seed: u64, sim: &Arc<Sim>) {
@@ -62,9 +75,13 @@ async fn live(seed: u64, sim: &Arc<Sim>) {
     }
     let faults = tokio::spawn(faults::happen(cluster.clone(), stop.clone()));
     let end = tokio::time::Instant::now() + Duration::from_secs(8 + random.below(25));
+    let raise = tokio::time::Instant::now() + Duration::from_secs(random.below(8));
     while tokio::time::Instant::now() < end && sim.verdict().is_none() {
         tokio::time::sleep(Duration::from_millis(200)).await;
         cluster.check_running();
+        if tokio::time::Instant::now() > raise {
+            raise_level(&cluster).await;
+        }
     }
     stop.set();
     calm.set();
@@ -74,6 +91,10 @@ async fn live(seed: u64, sim: &Arc<Sim>) {
     while users.join_next().await.is_some() {}
     rest::come(&cluster, &nodes).await;
     agents.abort_all();
+    let levels: Vec<_> = cluster.servers().iter().map(|(_, s)| s.snapshot().capability_level()).collect();
+    if levels.windows(2).any(|pair| pair[0] != pair[1]) {
+        sim.broken(&format!("the servers have different capability levels: {levels:?}"));
+    }
     if sim.verdict().is_none() {
         for (_, server) in cluster.servers() {
             for register in Register::ALL {

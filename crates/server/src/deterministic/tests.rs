@@ -19,7 +19,7 @@ const ENOUGH: u64 = 100;
 const PROGRESS: u64 = 500;
 
 /// Occurrences that must be seen over many seeds; otherwise the test would not cover them.
-const OCCURS: [&str; 16] = [
+const OCCURS: [&str; 17] = [
     "crashes",
     "crashes of all servers",
     "cuts around a server",
@@ -31,6 +31,7 @@ const OCCURS: [&str; 16] = [
     "messages that met a cut",
     "messages twice",
     "nodes away",
+    "raised capability levels",
     "reports of failed allocations",
     "snapshots sent",
     "storms",
