@@ -23,9 +23,12 @@ const PREVIOUS: &str = "38eaceaadeaa";
 /// How many nodes there are, each with one task.
 const NODES: usize = 5;
 
-/// Has the leader look after the worker pool of the nodes; the group of the provider stays empty.
-const AUTOSCALING: &str = "autoscaling {\n  enabled = true\n  cluster_interval = \"1s\"\n  provider \"local\" {\n    \
-                           group \"held\" {\n      min = 0\n      max = 9\n      desired = 0\n    }\n  }\n}\n";
+/// The configuration with which a leader looks after the worker pool of the nodes; the provider's group stays empty.
+fn autoscaling(worker: &Path) -> String {
+    let group = format!("min = 0\n      max = 9\n      desired = 0\n      config = {worker:?}");
+    let provider = format!("provider \"local\" {{\n    group \"held\" {{\n      {group}\n    }}\n  }}");
+    format!("autoscaling {{\n  enabled = true\n  cluster_interval = \"1s\"\n  {provider}\n}}\n")
+}
 
 /// The configuration that makes a node one of a pool that keeps its size.
 fn pool_of_node() -> String {
@@ -91,7 +94,8 @@ impl Cluster {
         for n in 0..3 {
             let mut new = server(&format!("upgrade-{n}"), &cluster.servers);
             new.program = Some(previous.into());
-            new.more.push_str(AUTOSCALING);
+            let worker = new.folder().file("worker.hcl", pool_of_node());
+            new.more.push_str(&autoscaling(&worker));
             new.start();
             cluster.servers.push(new);
         }
@@ -114,8 +118,8 @@ impl Cluster {
         });
     }
 
-    /// Starts a task with a template on every node, and waits until all run.
-    fn run_tasks(&self) {
+    /// Starts a task with a template on every node, and waits until all run; gives them.
+    fn run_tasks(&self) -> BTreeMap<String, String> {
         self.put("/v1/var/nomad/jobs/held", &json!({"Path": "nomad/jobs/held", "Items": {"k": "v"}}));
         let script = "echo $$ >> local/starts; while :; do sleep 1; done";
         let template = "{{ with nomadVar \"nomad/jobs/held\" }}{{ .k }}{{ end }}";
@@ -126,10 +130,12 @@ impl Cluster {
             "Constraints": [{"Operand": "distinct_hosts", "RTarget": "true"}],
             "TaskGroups": [{"Name": "g", "Count": NODES, "Tasks": [task]}]}});
         self.put("/v1/jobs", &job);
-        wait_for("every node runs a task", || match self.tasks()? {
-            tasks if tasks.len() == NODES => Ok(()),
-            tasks => Err(format!("{tasks:?}")),
+        let mut tasks = BTreeMap::new();
+        wait_for("every node runs a task", || {
+            tasks = self.tasks()?;
+            if tasks.len() == NODES { Ok(()) } else { Err(format!("{tasks:?}")) }
         });
+        tasks
     }
 
     /// Allocation, and what tells one process of its task from another: IDs, time of the start, number of restarts.
@@ -189,8 +195,7 @@ impl Cluster {
 
 fn round(previous: &str, order: [usize; 3], nodes: Nodes) -> (usize, usize) {
     let mut cluster = Cluster::of_previous(previous);
-    cluster.run_tasks();
-    let before = cluster.tasks().expect("the tasks");
+    let before = cluster.run_tasks();
     let load = Load::new(&cluster.servers);
     load.during(|| {
         load.progress();

@@ -90,13 +90,15 @@ pub enum StartError {
     },
     /// A newer build wrote a file of the agent's state.
     #[error(
-        "client setup failed: {path} has format {format}, which a newer build of encamp wrote; start the newer build on this node again, or end the node's tasks and remove the file"
+        "client setup failed: {path} has format {format}, which a newer build of encamp wrote, or it is damaged: start the newer build on this node again, or {advice}"
     )]
     NewerState {
         /// The file.
         path: PathBuf,
         /// The format that the file states.
-        format: String,
+        format: u32,
+        /// The action that an operator can take otherwise.
+        advice: String,
     },
     /// A setting can't be used.
     #[error("client setup failed: {0}")]

@@ -20,6 +20,8 @@ use encamp_model::{Allocation, SecretString, with_secrets};
 const LOCK_WAIT: Duration = Duration::from_secs(5);
 /// Begins the first line of JSON files; the checksum follows. Files of the first format have no such line.
 const HEAD: &str = "encamp-client-state 2 ";
+/// The format in [`HEAD`].
+const FORMAT: u32 = 2;
 /// How the first line begins in every format that has one; the number of the format follows.
 const ANY_HEAD: &str = "encamp-client-state ";
 /// Names of the files of the identity.
@@ -310,6 +312,12 @@ fn identity_sum(id: &str, secret: &str) -> String {
     format!("{:08x}", crc32fast::hash(format!("{id}\n{secret}\n").as_bytes()))
 }
 
+/// The format of a file that a newer build wrote.
+fn newer_format(bytes: &[u8]) -> Option<u32> {
+    let number = bytes.strip_prefix(ANY_HEAD.as_bytes())?.split(|b| *b == b' ').next()?;
+    std::str::from_utf8(number).ok()?.parse().ok().filter(|format| *format > FORMAT)
+}
+
 /// Reads a JSON file; none if it is not there.
 fn read<T: DeserializeOwned>(path: &Path, advice: &str) -> Result<Option<T>, StartError> {
     let damaged = |why: String| StartError::Damaged { path: path.into(), why, advice: advice.into() };
@@ -319,10 +327,9 @@ fn read<T: DeserializeOwned>(path: &Path, advice: &str) -> Result<Option<T>, Sta
         Err(e) => return Err(at("reading", path)(e)),
     };
     let json = match bytes.strip_prefix(HEAD.as_bytes()) {
-        None if bytes.starts_with(ANY_HEAD.as_bytes()) => {
-            let number = bytes.get(ANY_HEAD.len()..).unwrap_or_default().split(|b| *b == b' ').next();
-            let format = String::from_utf8_lossy(number.unwrap_or_default()).into_owned();
-            return Err(StartError::NewerState { path: path.into(), format });
+        None if newer_format(&bytes).is_some() => {
+            let format = newer_format(&bytes).unwrap_or_default();
+            return Err(StartError::NewerState { path: path.into(), format, advice: advice.into() });
         }
         // The first format; its first byte tells.
         None => bytes.as_slice(),
@@ -511,8 +518,11 @@ mod tests {
         let store = Store::open(dir.path()).unwrap();
         std::fs::write(dir.path().join("client.json"), "encamp-client-state 3 00000000\n{}").unwrap();
         let refused = store.client().err().expect("refused").to_string();
-        assert!(refused.contains("client.json has format 3, which a newer build of encamp wrote"), "{refused}");
-        assert!(refused.contains("start the newer build on this node again"), "{refused}");
+        assert!(
+            refused.contains("client.json has format 3, which a newer build of encamp wrote, or it is damaged"),
+            "{refused}"
+        );
+        assert!(refused.contains("start the newer build on this node again, or restore it from a backup"), "{refused}");
     }
 
     #[test]
