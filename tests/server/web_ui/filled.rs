@@ -12,6 +12,7 @@ const MEMORY: u32 = 2000;
 pub struct Filled {
     pub agent: Agent,
     pub node: String,
+    pub node_name: String,
     /// The running allocation of job `web`; its task `server` prints what is written to its standard input.
     pub web: String,
     /// The deployment of job `web` that waits for its promotion.
@@ -104,6 +105,7 @@ impl Filled {
         let mut filled = Filled {
             agent,
             node: String::new(),
+            node_name: String::new(),
             web: String::new(),
             canary: String::new(),
             blocked: String::new(),
@@ -166,7 +168,7 @@ impl Filled {
     fn write_settings(&mut self) {
         wait_for("a ready node", || match self.agent.list("/v1/nodes").first() {
             Some(node) if node["Status"] == "ready" => {
-                self.node = text(node, "ID");
+                (self.node, self.node_name) = (text(node, "ID"), text(node, "Name"));
                 Ok(())
             }
             other => Err(format!("{other:?}")),

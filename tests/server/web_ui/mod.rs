@@ -1,7 +1,11 @@
 //! The web UI of the real program (`docs/guide/web-ui.md`): its three ways, and who may do what with it.
 
+mod actions;
 mod client;
 mod filled;
+mod keyboard;
+mod links;
+mod operators_questions;
 mod pages;
 mod recorded_nomad;
 mod tour;
