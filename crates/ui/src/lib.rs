@@ -40,5 +40,5 @@ mod visit;
 
 pub use appearance::Appearance;
 pub use cluster::{Cluster, CommandOutput, NoCommand, Source, Unreachable};
-pub use routes::router;
+pub use routes::{paths_of_pages, router};
 pub use session::Entrance;

@@ -45,6 +45,8 @@ struct Ui {
 pub fn router(cluster: Arc<dyn Cluster>, entrance: Entrance) -> std::io::Result<Router> {
     let ui = Ui { cluster, sessions: Arc::new(Sessions::new(entrance).map_err(std::io::Error::other)?) };
     let mut router = Router::new()
+        // The cookies are those of `/ui/`.
+        .route("/ui", get(async || security::protect(to_overview())))
         .route("/ui/assets/{version}/{name}", get(asset))
         .route(appearance::LABEL_STYLE, get(label_style))
         .route("/ui/sign-in", post(sign_in))
@@ -74,6 +76,18 @@ pub fn router(cluster: Arc<dyn Cluster>, entrance: Entrance) -> std::io::Result<
 async fn with_policy(State(policy): State<HeaderValue>, mut response: Response<Body>) -> Response<Body> {
     response.headers_mut().insert(header::CONTENT_SECURITY_POLICY, policy);
     response
+}
+
+fn to_overview() -> Response<Body> {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = StatusCode::TEMPORARY_REDIRECT;
+    response.headers_mut().insert(header::LOCATION, HeaderValue::from_static("/ui/"));
+    response
+}
+
+/// The paths of all pages, as the router has them: `/ui/jobs/{job}`.
+pub fn paths_of_pages() -> impl Iterator<Item = &'static str> {
+    AREAS.iter().flat_map(|area| area.pages).map(|(path, _)| *path)
 }
 
 fn page(handler: PageHandler) -> MethodRouter<Ui, Infallible> {

@@ -1,6 +1,13 @@
 //! The web UI of the real program (`docs/guide/web-ui.md`): its three ways, and who may do what with it.
 
+mod actions;
 mod client;
+mod filled;
+mod keyboard;
+mod links;
+mod operators_questions;
+mod pages;
+mod recorded_nomad;
 mod tour;
 mod ways;
 
@@ -49,8 +56,10 @@ fn the_pages_answer_in_three_ways() {
         let missing = client.get("/ui/no/such/page");
         assert_eq!(missing.status, 404, "{way}");
         is_protected(&missing);
-        let root = client.get("/");
-        assert_eq!((root.status, root.header("location")), (307, "/ui/"), "{way}");
+        for above in ["/", "/ui"] {
+            let answer = client.get(above);
+            assert_eq!((answer.status, answer.header("location")), (307, "/ui/"), "{way} {above}");
+        }
     }
 }
 

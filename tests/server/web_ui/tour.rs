@@ -12,23 +12,28 @@ use super::ways::Ways;
 use crate::agent::Agent;
 use crate::program::Folder;
 
-/// A page as it has to be, in both schemes and on a telephone.
-fn looks(browser: &mut Browser, axe: Option<&String>, name: &str) {
+/// What is wrong with the open page in these schemes and on a telephone. Its pictures, if they have a name, are kept.
+pub fn faults(browser: &mut Browser, axe: Option<&String>, picture: Option<&str>, schemes: &[&str]) -> Vec<String> {
     let pictures = Path::new(env!("CARGO_TARGET_TMPDIR")).join("web-ui");
     std::fs::create_dir_all(&pictures).expect("a directory");
-    for scheme in ["dark", "light"] {
+    let mut faults = Vec::new();
+    for scheme in schemes {
         browser.emulate(1280, scheme);
-        std::fs::write(pictures.join(format!("{name}-{scheme}.png")), browser.screenshot()).expect("a picture");
-        if let Some(axe) = axe {
-            let found = browser.accessibility(axe);
-            assert_eq!(found, Value::Array(Vec::new()), "{name} {scheme}: {found:#}");
+        if let Some(name) = picture {
+            std::fs::write(pictures.join(format!("{name}-{scheme}.png")), browser.screenshot()).expect("a picture");
         }
+        let found = axe.map(|axe| browser.accessibility(axe));
+        let found = found.as_ref().and_then(Value::as_array).into_iter().flatten();
+        faults.extend(found.map(|fault| format!("accessibility, {scheme}: {fault:#}")));
     }
     browser.emulate(360, "light");
-    let width = browser.evaluate("document.documentElement.scrollWidth");
-    assert!(width.as_u64().is_some_and(|width| width <= 360), "{name}: {width} pixels wide on a telephone");
+    let width = browser.evaluate("document.documentElement.scrollWidth").as_u64();
+    if width.is_none_or(|width| width > 360) {
+        faults.push(format!("{width:?} pixels wide on a telephone"));
+    }
     browser.emulate(1280, "light");
-    assert_eq!(browser.problems(), [""; 0], "{name}");
+    faults.extend(browser.problems());
+    faults
 }
 
 #[test]
@@ -41,19 +46,23 @@ fn from_the_overview_to_an_allocation() {
     let ways = Ways::start("web-ui-tour");
     let short = ways.allocation.get(..8).expect("an ID");
     for (way, url, _) in ways.all() {
+        let seen = |browser: &mut Browser, page: &str| {
+            let name = format!("tour-{way}-{page}");
+            assert_eq!(faults(browser, axe.as_ref(), Some(&name), &["dark", "light"]), [""; 0], "{name}");
+        };
         browser.visit(&url);
         assert_eq!(browser.address(), "/ui/", "{way}");
-        looks(&mut browser, axe.as_ref(), &format!("{way}-overview"));
+        seen(&mut browser, "overview");
         browser.click("link", "Jobs");
         browser.wait_until("location.pathname === '/ui/jobs'");
         browser.click("link", "web");
         browser.wait_until("location.pathname === '/ui/jobs/web@default'");
         browser.wait_for_text("front");
-        looks(&mut browser, axe.as_ref(), &format!("{way}-job"));
+        seen(&mut browser, "job");
         browser.click("link", short);
         browser.wait_until(&format!("location.pathname === '/ui/allocations/{}'", ways.allocation));
         browser.wait_for_text("server");
-        looks(&mut browser, axe.as_ref(), &format!("{way}-allocation"));
+        seen(&mut browser, "allocation");
         browser.evaluate("history.back()");
         browser.wait_until("location.pathname === '/ui/jobs/web@default'");
     }

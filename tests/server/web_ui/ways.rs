@@ -37,10 +37,14 @@ impl Served {
         Served { _process: process, port: port.parse().expect("a port"), url }
     }
 
+    /// Its address without a path.
+    pub fn base(&self) -> String {
+        format!("http://127.0.0.1:{}", self.port)
+    }
+
     /// The path and the parameters of the address.
     pub fn path(&self) -> &str {
-        let host = format!("http://127.0.0.1:{}", self.port);
-        self.url.strip_prefix(&host).expect("a local address")
+        self.url.strip_prefix(&self.base()).expect("a local address")
     }
 
     /// A browser that was admitted.

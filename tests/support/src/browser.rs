@@ -291,6 +291,29 @@ impl Browser {
             self.call("Input.dispatchKeyEvent", event);
         }
     }
+
+    /// Presses the key Enter, which activates what has the focus.
+    pub fn press_enter(&mut self) {
+        for kind in ["keyDown", "keyUp"] {
+            let event =
+                json!({"type": kind, "key": "Enter", "code": "Enter", "windowsVirtualKeyCode": 13, "text": "\r"});
+            self.call("Input.dispatchKeyEvent", event);
+        }
+    }
+
+    /// Types letters where the focus is, key by key.
+    pub fn press_letters(&mut self, letters: &str) {
+        for letter in letters.chars() {
+            for kind in ["keyDown", "keyUp"] {
+                self.call("Input.dispatchKeyEvent", json!({"type": kind, "key": letter, "text": letter}));
+            }
+        }
+    }
+
+    /// Inserts a text where the focus is, as a paste does.
+    pub fn insert(&mut self, text: &str) {
+        self.call("Input.insertText", json!({"text": text}));
+    }
 }
 
 /// The script of axe-core, which `tests/axe/fetch` fetches; `None` if it is missing or of another version. `suite`: what

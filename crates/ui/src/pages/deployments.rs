@@ -142,7 +142,7 @@ fn groups(visit: &Visit, d: &Deployment) -> Markup {
         };
         table.row([
             html! { (name) },
-            meter::meter(&format!("Healthy allocations of {name}"), g.healthy_allocs, g.desired_total, ""),
+            meter::progress(&format!("Healthy allocations of {name}"), g.healthy_allocs, g.desired_total),
             html! { (g.placed_allocs) },
             html! { @if g.unhealthy_allocs > 0 { span.alarm { (g.unhealthy_allocs) } } @else { "0" } },
             html! {

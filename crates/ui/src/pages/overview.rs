@@ -21,11 +21,8 @@ use crate::parts::usage::Amounts;
 use crate::parts::{link, plural, state};
 use crate::visit::Visit;
 
-pub(crate) const ROUTES: Routes = Routes {
-    pages: &[("/ui/", handler!(overview)), ("/ui", handler!(overview))],
-    actions: &[],
-    streams: &[("/ui/live", stream!(live::events))],
-};
+pub(crate) const ROUTES: Routes =
+    Routes { pages: &[("/ui/", handler!(overview))], actions: &[], streams: &[("/ui/live", stream!(live::events))] };
 
 /// Rows of each list of what needs attention.
 const SHOWN: usize = 10;
@@ -159,7 +156,7 @@ fn needs_attention(visit: &Visit, a: &Attention) -> Markup {
         (unplaced(&a.unplaced))
         @if !a.failing.rows.is_empty() {
             h2 { "Failing allocations" }
-            (allocations::table(visit, &a.failing.rows, html! {}).markup())
+            (allocations::table(visit, &a.failing.rows, html! {}).captioned("Failing allocations").markup())
         }
         (clients(&a.clients.rows))
         @if !a.deployments.rows.is_empty() {
@@ -168,7 +165,7 @@ fn needs_attention(visit: &Visit, a: &Attention) -> Markup {
         }
         @if !a.preempted.rows.is_empty() {
             h2 { "Preempted allocations" }
-            (allocations::table(visit, &a.preempted.rows, html! {}).markup())
+            (allocations::table(visit, &a.preempted.rows, html! {}).captioned("Preempted allocations").markup())
         }
     }
 }

@@ -46,6 +46,8 @@ pub(crate) async fn page(visit: &Visit) -> Result<Page, PageError> {
         html! {
             p { "The pages show and change what your token allows. The token is kept in a cookie that scripts cannot read." }
             (form::action(visit, "/ui/sign-in", &html! {
+                // Password managers keep a name with each secret.
+                input type="text" name="name" value="token" autocomplete="username" hidden;
                 label.field { span { "Secret ID of the token" } input type="password" name="token" autocomplete="current-password" required; }
                 button type="submit" { "Sign in" }
             }))

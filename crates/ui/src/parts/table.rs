@@ -38,6 +38,12 @@ impl Table {
         }
     }
 
+    /// The table with another caption: those of a page differ.
+    pub(crate) fn captioned(mut self, caption: &str) -> Table {
+        self.caption = caption.into();
+        self
+    }
+
     /// Adds a row with a cell for each column.
     pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = Markup>) {
         self.rows.push(cells.into_iter().collect());

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use encamp_model::json::null_is_default;
-use encamp_model::{ClientStatus, DesiredStatus, NodeEligibility, NodeStatus};
+use encamp_model::{ClientStatus, Core, DesiredStatus, NodeEligibility, NodeResources, NodeStatus};
 use serde::Deserialize;
 
 use super::meter::percent;
@@ -52,7 +52,7 @@ impl Amounts {
             return self.cpu.cpu_shares;
         }
         let cores = self.processors.topology.iter().flat_map(|t| &t.cores).filter(|core| !core.disable);
-        cores.map(Core::mhz).fold(0, i64::saturating_add)
+        cores.map(core_mhz).fold(0, i64::saturating_add)
     }
 
     /// The memory in MiB.
@@ -76,20 +76,19 @@ struct Topology {
     cores: Vec<Core>,
 }
 
-#[null_is_default]
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(rename_all = "PascalCase", default)]
-struct Core {
-    disable: bool,
-    base_speed: i64,
-    max_speed: i64,
-    guess_speed: i64,
+/// The speed of a core in MHz; 0 if it is not known.
+fn core_mhz(core: &Core) -> i64 {
+    let speed = [core.base_speed, core.max_speed, core.guess_speed].into_iter().find(|speed| *speed > 0);
+    i64::try_from(speed.unwrap_or(0)).unwrap_or(i64::MAX)
 }
 
-impl Core {
-    fn mhz(&self) -> i64 {
-        [self.base_speed, self.max_speed, self.guess_speed].into_iter().find(|speed| *speed > 0).unwrap_or(0)
+/// The CPU of a node in MHz. Nodes that do not say it have it from their cores (`docs/spec/scheduling.md`).
+pub(crate) fn node_mhz(resources: &NodeResources) -> i64 {
+    if resources.cpu.cpu_shares > 0 {
+        return resources.cpu.cpu_shares;
     }
+    let cores = resources.processors.topology.iter().flat_map(|t| &t.cores).filter(|core| !core.disable);
+    cores.map(core_mhz).fold(0, i64::saturating_add)
 }
 
 #[null_is_default]

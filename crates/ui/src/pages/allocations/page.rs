@@ -85,8 +85,10 @@ fn tasks(visit: &Visit, a: &Alloc) -> Markup {
             html! { @if let Some(r) = resources { (r.memory.memory_mb) } @else { "-" } },
             html! {
                 @if live {
-                    @for (title, part) in [("Logs", "logs"), ("Files", "fs"), ("Exec", "exec")] {
-                        a href=(link::task_address(&a.id, name, part)) { (title) } " "
+                    span.links {
+                        @for (title, part) in [("Logs", "logs"), ("Files", "fs"), ("Exec", "exec")] {
+                            a href=(link::task_address(&a.id, name, part)) { (title) } " "
+                        }
                     }
                 }
             },

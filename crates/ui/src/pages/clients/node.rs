@@ -9,7 +9,7 @@ use crate::layout::{Area, Page};
 use crate::parts::state::{Tone, notice, of, state};
 use crate::parts::table::{Table, facts, values};
 use crate::parts::usage::{AllocationRow, Amount};
-use crate::parts::{form, link, meter, time};
+use crate::parts::{form, link, meter, time, usage};
 use crate::visit::{Visit, path};
 
 /// The most events that are shown; the API keeps ten.
@@ -121,7 +121,7 @@ fn resources(node: &Node, allocations: &[AllocationRow]) -> Markup {
         return html! { p.empty { "The client has not reported its resources." } };
     };
     let reserved = node.reserved_resources.clone().unwrap_or_default();
-    let cpu = all.cpu.cpu_shares.saturating_sub(reserved.cpu.cpu_shares);
+    let cpu = usage::node_mhz(all).saturating_sub(reserved.cpu.cpu_shares);
     let memory = all.memory.memory_mb.saturating_sub(reserved.memory.memory_mb);
     let free = all.disk.disk_mb.saturating_sub(reserved.disk.disk_mb);
     let mut rows = vec![

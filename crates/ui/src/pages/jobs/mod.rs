@@ -121,6 +121,13 @@ fn named(visit: &Visit) -> (&str, &str) {
 /// It does not exist, or cannot be read.
 async fn read(visit: &Visit) -> Result<Job, PageError> {
     let (id, namespace) = named(visit);
+    if id.split('/').any(|part| matches!(part, "" | "." | "..")) {
+        let text = format!(
+            "The HTTP API cannot reach job {id}: its ID has an empty part between slashes, or one that is . or .. \
+             (docs/spec/http-api.md). Find its allocations in the lists, and register it under another ID."
+        );
+        return Err(PageError::Input(text));
+    }
     let job = visit.find(&path("/v1/job/", id, ""), &[("namespace", namespace)]).await?;
     job.ok_or_else(|| PageError::Missing { kind: "job", name: id.to_string() })
 }

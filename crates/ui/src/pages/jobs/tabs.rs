@@ -120,11 +120,11 @@ pub(super) async fn definition(visit: &Visit) -> Result<Page, PageError> {
     let body = match source.filter(|s| !as_json && !s.source.is_empty()) {
         Some(source) => html! {
             p { "The source of version " (version) " as it was submitted. " a href=(visit.address_with("format", Some("json"))) { "Show as JSON" } }
-            (code(&source.source))
-            @if !source.variables.is_empty() { h2 { "Variables" } (code(&source.variables)) }
+            (code("Source", &source.source))
+            @if !source.variables.is_empty() { h2 { "Variables" } (code("Variables", &source.variables)) }
             @if !source.variable_flags.is_empty() {
                 h2 { "Variables given as options" }
-                (code(&source.variable_flags.iter().map(|(n, v)| format!("{n} = {v}\n")).collect::<String>()))
+                (code("Variables given as options", &source.variable_flags.iter().map(|(n, v)| format!("{n} = {v}\n")).collect::<String>()))
             }
         },
         None => html! {
@@ -133,7 +133,7 @@ pub(super) async fn definition(visit: &Visit) -> Result<Page, PageError> {
             } @else {
                 (notice(Tone::Neutral, &html! { "The cluster has no source of version " (version) ": this is the job as JSON." }))
             }
-            (code(&json_of(visit, &version).await?))
+            (code("JSON", &json_of(visit, &version).await?))
         },
     };
     Ok(job_page(visit, &job, &body))
@@ -150,8 +150,9 @@ async fn json_of(visit: &Visit, version: &str) -> Result<String, PageError> {
     serde_json::to_string_pretty(job).map_err(|e| PageError::Input(e.to_string()))
 }
 
-fn code(text: &str) -> Markup {
-    html! { div.scroll.code tabindex="0" role="region" aria-label="Code" { pre { (text) } } }
+/// A text; `label` names it to screen readers.
+fn code(label: &str, text: &str) -> Markup {
+    html! { div.scroll.code tabindex="0" role="region" aria-label=(label) { pre { (text) } } }
 }
 
 /// `/ui/jobs/{job}/action?action=…&group=…&task=…`: runs an action of the job in an allocation of its group.
