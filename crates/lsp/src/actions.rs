@@ -166,12 +166,14 @@ fn added(document: &Document, help: &str, from: usize, line: &Line) -> Option<Ch
     if what.contains('…') || what.contains("LABEL") || !what.contains(" = ") || what.contains('{') {
         return None;
     }
-    let holder = if help.ends_with("to the job") {
-        document.outline().job()?.header
-    } else {
-        document.outline().around(from).last()?.header
-    };
-    let header = Line::of(document, holder.start as usize);
+    let path = document.outline().around(from);
+    let holder = if help.ends_with("to the job") { document.outline().job()? } else { path.last()? };
+    let (name, value) = what.split_once(" = ")?;
+    if let Some(setting) = holder.setting(name) {
+        let (from, to) = (setting.value.start as usize, setting.value.end as usize);
+        return Some(Change { from, to, new: value.to_owned() });
+    }
+    let header = Line::of(document, holder.header.start as usize);
     let opens = header.text.trim_end().ends_with('{');
     let _ = line;
     opens.then(|| Change { from: header.end(), to: header.end(), new: format!("\n{}  {what}", header.indent) })
@@ -194,9 +196,16 @@ fn removed(document: &Document, help: &str, from: usize, line: &Line) -> Option<
         None if innermost.header.start as usize == from => {
             (innermost.header.start as usize, innermost.span.end as usize)
         }
+        // The second of two attributes is in no outline.
+        None if line.text.split_once('=').is_some_and(|(_, value)| is_whole(value)) => (from, from + 1),
         None => return None,
     };
     let first = document.text.line_start(document.text.line_of(start));
     let last = document.text.line_of(end.saturating_sub(1));
     Some(Change { from: first, to: document.text.line_start(last + 1), new: String::new() })
+}
+
+/// Whether a value ends with its line.
+fn is_whole(value: &str) -> bool {
+    !value.trim_end().ends_with(['{', '[', '(', ',']) && !value.contains("<<")
 }

@@ -63,9 +63,14 @@ impl Cursor {
         let mut whole = without_open_strings(before.get(..line).unwrap_or(""));
         whole.push_str(before.get(line..).unwrap_or(""));
         let mut scan = Scan { text: &whole, open: Vec::new(), item: Vec::new(), comment: false };
+        let mut end = 0;
         for token in lex(&whole, 0, Start::Normal) {
+            end = end.max(if token.kind == Kind::Eof { 0 } else { token.span.end as usize });
             scan.token(token);
         }
+        // A comment at the end of the text is no token.
+        let rest = whole.get(end..).unwrap_or("").trim_start();
+        scan.comment |= ["#", "//", "/*"].iter().any(|sign| rest.starts_with(sign));
         scan.cursor()
     }
 }
@@ -113,7 +118,8 @@ impl Scan<'_> {
             }
             Kind::Newline => {
                 let text = self.slice(&token);
-                self.comment = !text.ends_with('\n') && !text.is_empty();
+                let begins = text.starts_with('#') || text.starts_with("//");
+                self.comment = begins && !text.ends_with('\n') || self.comment && text.is_empty();
                 if self.in_body() {
                     self.item.clear();
                 }

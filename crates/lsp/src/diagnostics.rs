@@ -81,10 +81,9 @@ fn judged(document: &Document, job: &api::Job, around: &dyn Surroundings, cluste
 fn further(document: &Document, found: &mut Vec<Finding>, around: &dyn Surroundings, cluster: Option<&Loaded>) {
     let partial = document.partial(around);
     let mut more = partial_parse_error(&partial.diagnostics);
-    if let (true, Some(job)) = (partial.whole, &partial.job) {
-        let judged = judged(document, job, around, cluster);
-        // A value that is missing because it could not be read misses nowhere.
-        more.extend(judged.into_iter().filter(|f| f.place.is_some()));
+    if let (true, true, Some(job)) = (partial.whole, more.is_empty(), &partial.job) {
+        let broken: Vec<usize> = found.iter().filter_map(|f| Some(bytes(document, f.place.as_ref()?).0)).collect();
+        more.extend(judged(document, job, around, cluster).into_iter().filter(|f| stands(document, f, &broken)));
     }
     let name = document.name();
     let line = |f: &Finding| f.place.as_ref().filter(|p| p.range.file == name).map(|p| p.range.start_line);
@@ -101,6 +100,14 @@ fn further(document: &Document, found: &mut Vec<Finding>, around: &dyn Surroundi
         }
         found.push(finding);
     }
+}
+
+/// Whether a finding stands although values at these places could not be read: what its block misses may be such a value.
+fn stands(document: &Document, finding: &Finding, broken: &[usize]) -> bool {
+    let Some(place) = &finding.place else { return false };
+    let around = document.outline().around(bytes(document, place).0);
+    let block = around.last().map(|e| e.span.start as usize..e.span.end as usize);
+    block.is_some_and(|block| !broken.iter().any(|at| block.contains(at)))
 }
 
 /// The diagnostics of a document, as the protocol has them.

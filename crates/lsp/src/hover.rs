@@ -271,6 +271,10 @@ pub(crate) fn object_of<'j>(job: &'j Json, path: &[&Element]) -> Option<&'j Json
 /// The default of an attribute: what the canonical form of a job has where the block says nothing.
 fn default(known: &Attribute, path: &[&Element]) -> Option<String> {
     let kinds = kinds(path);
+    // Names are made of the names around them.
+    if known.name == "name" {
+        return None;
+    }
     let value = crate::hints::default_of(&kinds, &known.json)?;
     Some(worded(known, &value)).filter(|text| text != "\"\"" && text != "null")
 }

@@ -48,7 +48,7 @@ fn summary(planned: &JobPlan) -> (String, bool) {
     let failed: u64 =
         planned.response.failed_tg_allocs.values().map(|m| u64::try_from(m.coalesced_failures).unwrap_or(0) + 1).sum();
     for (count, what) in [
-        (sum(|u| u.place), "to place"),
+        (sum(|u| u.place).saturating_sub(failed), "to place"),
         (sum(|u| u.canary), "canaries"),
         (sum(|u| u.destructive_update), "to replace"),
         (sum(|u| u.in_place_update), "updated in place"),
@@ -70,7 +70,11 @@ fn summary(planned: &JobPlan) -> (String, bool) {
     if parts.is_empty() && failed == 0 {
         parts.push("no changes".to_owned());
     }
-    parts.push(if failed == 0 { "fits".to_owned() } else { format!("{failed} do not fit") });
+    parts.push(match failed {
+        0 => "fits".to_owned(),
+        1 => "1 does not fit".to_owned(),
+        _ => format!("{failed} do not fit"),
+    });
     (parts.join(" · "), failed == 0)
 }
 
