@@ -46,6 +46,7 @@ mod launches;
 mod launches_cluster;
 mod live_cluster;
 mod live_tls;
+mod lsp;
 mod operations;
 mod picture;
 mod pipelines;

@@ -72,7 +72,7 @@ impl VariableFlags {
     }
 
     /// How a job file of this name is parsed.
-    fn options(&self, name: &str, env: &Environment) -> ParseOptions {
+    pub(crate) fn options(&self, name: &str, env: &Environment) -> ParseOptions {
         ParseOptions {
             path: name.to_string(),
             vars: self.var.clone(),

@@ -4,16 +4,13 @@ use super::cluster::{SnapshotFlags, block_on};
 use super::diagnostics::{DiagnosticsFormat, Refused};
 use super::job_file::{JobFile, JobFileFlags, expanded};
 use super::prelude::*;
-use super::remarks::{self, Destination};
+use super::remarks;
 use super::render::plan;
 use super::render::values::counted;
 use encamp_api::Client;
-use encamp_jobspec::admission::{Checked, ServerContext, check, check_offline, error_list};
-use encamp_jobspec::canonicalize::canonicalize;
-use encamp_jobspec::convert::to_server;
 use encamp_jobspec::explain::{Finding, Severity};
-use encamp_model::{Job, api};
-use encamp_plan::server_context;
+use encamp_model::api;
+use encamp_plan::verdict::{Accepted, Destination, Refusal, verdict, warning_items};
 use encamp_state::State;
 
 /// The message if no agent validated the driver configuration.
@@ -100,7 +97,7 @@ impl Run for JobValidate {
                 if format == DiagnosticsFormat::Text {
                     context.ui.error_markup("[bold][red]Job validation errors:[reset]");
                 }
-                context.refuse(errors.refused(&judged.file), format)
+                context.refuse(refused(errors, &judged.file), format)
             }
         }
     }
@@ -112,7 +109,7 @@ struct Judged {
     /// The servers were not asked, or did not respond.
     offline: bool,
     /// The warnings, or the errors.
-    verdict: Result<Warnings, Errors>,
+    verdict: Result<Warnings, Refusal>,
 }
 
 /// The warnings about a valid job.
@@ -172,9 +169,11 @@ impl JobValidate {
         }
         let state = read.as_ref().map(|(state, _)| state);
         let now = read.as_ref().map_or(env.now, |(_, now)| *now);
-        let verdict = self.check(file.job.clone(), state, env).map(|(text, admitted)| {
+        let nothing = State::new();
+        let options = self.general.convert_options(&file.job, env, state.unwrap_or(&nothing));
+        let verdict = verdict(file.job.clone(), &options, state).map(|Accepted { warnings, job: admitted }| {
             let destination = state.map(|state| Destination { state, admitted: &admitted });
-            Warnings { text, remarks: remarks::of(&file, destination.as_ref(), now) }
+            Warnings { text: warnings, remarks: remarks::of(&file, destination.as_ref(), now) }
         });
         Ok(Judged { file, offline: true, verdict })
     }
@@ -218,7 +217,7 @@ impl JobValidate {
                     findings.extend(warnings.findings(&file, self.strict));
                     continue;
                 }
-                Ok(Judged { file, verdict: Err(errors), .. }) => errors.refused(&file),
+                Ok(Judged { file, verdict: Err(errors), .. }) => refused(errors, &file),
                 Err(refused) => refused,
             };
             counts.invalid += 1;
@@ -254,60 +253,18 @@ impl Counts {
     }
 }
 
-impl JobValidate {
-    /// The warnings of servers about a job, and the job as they would store it; or its errors.
-    fn check(&self, mut job: api::Job, state: Option<&State>, env: &Environment) -> Result<(String, Job), Errors> {
-        canonicalize(&mut job);
-        let nothing = State::new();
-        let options = self.general.convert_options(&job, env, state.unwrap_or(&nothing));
-        let job = to_server(&job, &options).map_err(|e| Errors { items: vec![e.to_string()], text: e.to_string() })?;
-        let Checked { job, errors, warnings } = match state.map(server_context) {
-            None => check_offline(job, &indifferent_server()),
-            Some(server) => check(job.clone(), &server).unwrap_or_else(|e| {
-                // A job that cannot be canonicalised is judged by its structure.
-                let mut checked = check_offline(job, &server);
-                checked.errors.push(e.to_string());
-                checked
-            }),
-        };
-        if errors.is_empty() { Ok((warnings, job)) } else { Err(Errors { text: error_list(&errors), items: errors }) }
-    }
-}
-
 /// The verdict of the servers; `None` if they do not respond for any reason.
-fn ask(client: &Client, job: &api::Job) -> Option<Result<String, Errors>> {
+fn ask(client: &Client, job: &api::Job) -> Option<Result<String, Refusal>> {
     let namespace = job.namespace.as_deref().filter(|n| !n.is_empty());
     let (answer, _) = block_on(client.validate_job(namespace, job)).ok()?.ok()?;
     if answer.error.is_empty() {
         return Some(Ok(answer.warnings));
     }
-    Some(Err(Errors { text: answer.error, items: answer.validation_errors }))
+    Some(Err(Refusal { text: answer.error, items: answer.validation_errors }))
 }
 
-impl Errors {
-    /// The refusal of the job, with the places of the errors in its file.
-    fn refused(self, file: &JobFile) -> Refused {
-        let findings = file.findings(&self.items, Severity::Error);
-        Refused { error: CommandError::new(self.text), findings }
-    }
-}
-
-/// The errors of a job.
-struct Errors {
-    /// The printed text.
-    text: String,
-    /// The individual errors.
-    items: Vec<String>,
-}
-
-/// The items of a text of warnings.
-fn warning_items(text: &str) -> impl Iterator<Item = &str> {
-    text.split("\n* ").skip(1).map(str::trim)
-}
-
-/// A server whose settings cause no warnings.
-fn indifferent_server() -> ServerContext {
-    let mut server = ServerContext::default();
-    server.scheduler.memory_oversubscription_enabled = true;
-    server
+/// The refusal of the job, with the places of the errors in its file.
+fn refused(errors: Refusal, file: &JobFile) -> Refused {
+    let findings = file.findings(&errors.items, Severity::Error);
+    Refused { error: CommandError::new(errors.text), findings }
 }

@@ -33,6 +33,8 @@ pub const COMMANDS: &[fn() -> Entry] = commands![
     launches::job::JobLaunches,
     launches::calendar::LaunchesCommand,
     job_init::JobInit,
+    job_schema::JobSchema,
+    lsp::Lsp,
     volume::init::VolumeInit,
     node::pool::change::NodePoolInit,
     options::Options,

@@ -17,6 +17,7 @@
 //! - [`mod@tally`]: the effects of a plan in numbers.
 //! - [`mod@remarks`]: settings of a valid job that have no effect.
 //! - [`suggest`]: the smallest changes with which a job that does not fit is placed.
+//! - [`mod@verdict`]: what registration would say about a job file.
 //! - [`settings`]: the scheduler configuration by name.
 //! - [`mod@evaluate`]: one evaluation without a server. [`mod@apply`]: applies a plan. `threads`: work on many items in
 //!   several threads.
@@ -46,6 +47,7 @@ pub mod suggest;
 pub mod survival;
 pub mod tally;
 mod threads;
+pub mod verdict;
 pub mod what_if;
 
 pub use dry_run::{DryRun, dry_run};

@@ -88,6 +88,23 @@ pub fn load(sources: &Sources) -> Result<Loaded, LoadError> {
             files.push(file.display().to_string());
         }
     }
+    Ok(finished(merged, warnings, files, sources))
+}
+
+/// Reads the text of one file over the defaults, as [`load`] does for a file.
+///
+/// # Errors
+/// The text is no configuration; `path` is its name in the error.
+pub fn load_text(path: &Path, text: &str) -> Result<Loaded, LoadError> {
+    let shown = path.display().to_string();
+    let settings = decode_text(path, text).map_err(|source| LoadError { path: shown.clone(), source })?;
+    let mut merged = SettingsFile::default();
+    merged.merge(settings);
+    let sources = Sources { paths: vec![shown.clone()], ..Sources::default() };
+    Ok(finished(merged, Vec::new(), vec![shown], &sources))
+}
+
+fn finished(mut merged: SettingsFile, mut warnings: Vec<String>, files: Vec<String>, sources: &Sources) -> Loaded {
     merged.merge(sources.flags.clone());
     let settings = merged.resolve(Settings::default);
     for (given, name) in [(settings.consul, "consul"), (settings.vault, "vault")] {
@@ -102,7 +119,18 @@ pub fn load(sources: &Sources) -> Result<Loaded, LoadError> {
     }
     let intro_token = sources.intro_token.clone();
     let config = Config { settings, dev: sources.dev, paths: sources.paths.clone(), files, intro_token };
-    Ok(Loaded { config, warnings })
+    Loaded { config, warnings }
+}
+
+impl LoadError {
+    /// Where in the file it is, and what is wrong there.
+    pub fn place(&self) -> Option<(hcl1::Pos, String)> {
+        match &self.source {
+            LoadProblem::Syntax { source, .. } => Some((source.pos, source.message.clone())),
+            LoadProblem::Decode { source, .. } => source.pos.map(|pos| (pos, source.to_string())),
+            _ => None,
+        }
+    }
 }
 
 impl Loaded {
@@ -139,7 +167,13 @@ fn read_file(path: &Path) -> Result<SettingsFile, LoadProblem> {
     let absolute = || std::path::absolute(path).unwrap_or_else(|_| own());
     let text = std::fs::read(path).map_err(|source| LoadProblem::Read { path: own(), source })?;
     let text = String::from_utf8(text).map_err(|_| LoadProblem::Encoding { path: own(), absolute: absolute() })?;
-    let tree = hcl1::parse(&text);
+    decode_text(path, &text)
+}
+
+fn decode_text(path: &Path, text: &str) -> Result<SettingsFile, LoadProblem> {
+    let own = || path.to_path_buf();
+    let absolute = || std::path::absolute(path).unwrap_or_else(|_| own());
+    let tree = hcl1::parse(text);
     let tree = tree.map_err(|source| LoadProblem::Syntax { path: own(), absolute: absolute(), source })?;
     decode::decode(&tree).map_err(|source| LoadProblem::Decode { path: own(), source })
 }

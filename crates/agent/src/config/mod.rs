@@ -29,7 +29,7 @@ pub use error::{
     InvalidAudit, InvalidAutoscaling, InvalidConfig, InvalidGroup, InvalidLogLevel, InvalidNotify, InvalidPorts,
     InvalidProvider, InvalidTelemetry, RefusedClient, RefusedServer, RefusedStart,
 };
-pub use load::{LoadError, Loaded, Sources, load};
+pub use load::{LoadError, Loaded, Sources, load, load_text};
 pub use settings::{
     Addresses, AddressesFile, Advertise, AdvertiseFile, COMPATIBLE_VERSION, Config, Ports, PortsFile, Settings,
     SettingsFile, host_name,

@@ -82,7 +82,7 @@ impl NamespaceApply {
 }
 
 /// A namespace in the form that servers read.
-fn hcl(bytes: &[u8], path: &str) -> Result<Value, SpecError> {
+pub(crate) fn hcl(bytes: &[u8], path: &str) -> Result<Value, SpecError> {
     let file = Spec::hcl(bytes, path)?;
     file.only(&["name", "description", "quota", "capabilities", "meta", "node_pool_config", "vault", "consul"])?;
     let namespace = json!({

@@ -82,7 +82,8 @@ pub fn read(path: &str, env: &Environment) -> CommandResult<Volume> {
     parse(&bytes, if path == "-" { "stdin" } else { path })
 }
 
-fn parse(bytes: &[u8], name: &str) -> CommandResult<Volume> {
+/// Reads the text of a specification.
+pub(crate) fn parse(bytes: &[u8], name: &str) -> CommandResult<Volume> {
     let wrong = |text: String| CommandError::new(format!("Error decoding the volume definition: {text}"));
     let text = std::str::from_utf8(bytes).map_err(|_| wrong(format!("{name}: it is not UTF-8 text")))?;
     let file = hcl1::parse(text).map_err(|e| wrong(format!("{name}:{}: {}", e.pos, e.message)))?;

@@ -17,7 +17,7 @@ use super::supervisor::order::Order;
 use super::{Capabilities, Driver, DriverError, Fingerprint, RunningTask, StartFailure, StartTask, Started};
 use std::collections::BTreeMap;
 
-const KEYS: &[&str] = &[
+pub(super) const KEYS: &[&str] = &[
     "class",
     "class_path",
     "jar_path",

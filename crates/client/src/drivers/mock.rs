@@ -24,7 +24,7 @@ use encamp_model::duration;
 use encamp_model::stats::TaskResourceUsage;
 use encamp_model::stats::{MemoryStats, ResourceUsage};
 
-const COMMAND_KEYS: &[&str] = &[
+pub(super) const COMMAND_KEYS: &[&str] = &[
     "run_for",
     "exit_code",
     "exit_signal",
@@ -39,7 +39,7 @@ const COMMAND_KEYS: &[&str] = &[
     "stderr_repeat_duration",
     "kill_after",
 ];
-const TASK_KEYS: &[&str] = &[
+pub(super) const TASK_KEYS: &[&str] = &[
     "start_error",
     "start_error_recoverable",
     "start_block_for",

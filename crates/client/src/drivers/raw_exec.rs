@@ -19,7 +19,7 @@ use crate::users::{self, UserError};
 use encamp_model::glob;
 use std::collections::BTreeMap;
 
-const KEYS: &[&str] =
+pub(super) const KEYS: &[&str] =
     &["command", "args", "work_dir", "oom_score_adj", "cgroup_v2_override", "cgroup_v1_override", "denied_envvars"];
 
 /// The driver.

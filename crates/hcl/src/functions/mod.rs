@@ -143,6 +143,12 @@ pub fn names() -> &'static [&'static str] {
     &NAMES
 }
 
+/// How a function is called: `join(separator, lists…)`; `None` for special forms and unknown names.
+pub fn signature(name: &str) -> Option<String> {
+    let found = TABLE.binary_search_by_key(&name, |function| function.name).ok()?;
+    TABLE.get(found).map(|function| function.signature())
+}
+
 /// Steps of the evaluator that a call is worth beyond the size of its arguments.
 pub(crate) fn extra_steps(name: &str, arguments: &[Value]) -> usize {
     match name {

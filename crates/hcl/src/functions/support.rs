@@ -141,6 +141,13 @@ failures_of_calls![
 ];
 
 impl Function {
+    /// The name with its parameters: `join(separator, lists…)`.
+    pub(crate) fn signature(&self) -> String {
+        let rest = self.rest.map(|p| format!("{}…", p.name));
+        let names: Vec<String> = self.parameters.iter().map(|p| p.name.to_owned()).chain(rest).collect();
+        format!("{}({})", self.name, names.join(", "))
+    }
+
     fn parameter(&self, index: usize) -> Option<&Parameter> {
         self.parameters.get(index).or(self.rest.as_ref())
     }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::super::ast::{Attribute, Block, Body, Label};
+use super::super::ast::{Attribute, Block, Body, Expr, ExprKind, Label};
 use super::super::diag::Span;
 use super::super::token::{Kind, Token};
 use super::{Parsed, Parser, Stop};
@@ -42,14 +42,18 @@ impl Parser<'_> {
                     self.gave_up = true;
                     return body;
                 }
-                _ => match self.item(next) {
-                    Ok(Item::Block(block)) => body.blocks.push(block),
-                    Ok(Item::Attribute(attribute)) => self.add_attribute(&mut body, &mut seen, attribute),
-                    Err(_) => {
-                        self.recovering = true;
-                        self.recover();
+                _ => {
+                    let start = self.next_index();
+                    match self.item(next) {
+                        Ok(Item::Block(block)) => body.blocks.push(block),
+                        Ok(Item::Attribute(attribute)) => self.add_attribute(&mut body, &mut seen, attribute),
+                        Err(_) => {
+                            self.recovering = true;
+                            self.recover();
+                            self.keep_broken(start, &mut body);
+                        }
                     }
-                },
+                }
             }
         }
     }
@@ -68,6 +72,24 @@ impl Parser<'_> {
                 seen.insert(attribute.name.clone(), attribute.name_span);
                 body.attributes.push(attribute);
             }
+        }
+    }
+
+    /// Keeps what is known of an item that could not be read: an attribute without a value. Of a block nothing is kept,
+    /// which is noted. Only [`super::parse_partial`] shows either.
+    fn keep_broken(&mut self, start: usize, body: &mut Body) {
+        let (Some(name), Some(next)) = (self.tokens.get(start).copied(), self.tokens.get(start + 1).copied()) else {
+            return;
+        };
+        match (name.kind, next.kind) {
+            (Kind::Ident, Kind::Equal) => {
+                let span = Span { start: next.span.end, end: self.peek().span.start.max(next.span.end), ..next.span };
+                let expr = Expr::new(ExprKind::Null, span);
+                let name_span = name.span;
+                body.attributes.push(Attribute { name: self.text_of(name).to_owned(), name_span, expr });
+            }
+            (Kind::Ident, Kind::OQuote | Kind::OBrace | Kind::Ident) => self.lost_blocks = true,
+            _ => {}
         }
     }
 

@@ -33,6 +33,47 @@ pub fn parse_body(sources: &Sources, source: u32) -> Result<Body, Vec<Diag>> {
     })
 }
 
+/// What can be read of a file with mistakes.
+#[derive(Debug, Clone, Default)]
+pub struct Partial {
+    /// The body without the items that cannot be read. Of an attribute whose value is broken, the value is `null`.
+    pub body: Body,
+    /// Whether a block is missing in the body because its header cannot be read.
+    pub lost_blocks: bool,
+}
+
+/// Strings that may be open in one file.
+const MAX_OPEN_STRINGS: usize = 32;
+
+/// The text with spaces instead of the strings that are not closed before their line ends; offsets stay.
+pub fn without_open_strings(text: &str) -> String {
+    let mut text = text.to_owned();
+    for _ in 0..MAX_OPEN_STRINGS {
+        let tokens = lexer::lex(&text, 0, Start::Normal);
+        let Some(end) = tokens.iter().position(|t| t.kind == Kind::QuotedNewline) else { break };
+        let open = tokens.get(..end).and_then(|before| before.iter().rposition(|t| t.kind == Kind::OQuote));
+        let place = open.and_then(|at| tokens.get(at)).zip(tokens.get(end));
+        let Some((from, to)) = place.map(|(open, end)| (open.span.start as usize, end.span.start as usize)) else {
+            break;
+        };
+        text.replace_range(from..to, &" ".repeat(to - from));
+    }
+    text
+}
+
+/// Reads as much of a file in native syntax as possible, for editors: a string that is not closed ends with its line.
+pub fn parse_partial(sources: &Sources, name: &str, text: &str) -> (u32, Partial) {
+    let source = sources.add(name, &without_open_strings(text));
+    let mut lost_blocks = false;
+    let body = with_any_result(sources, source, Start::Normal, |p| {
+        let whole = p.whole();
+        let body = Body { span: whole, ..p.body(Kind::Eof, whole) };
+        lost_blocks = p.lost_blocks;
+        body
+    });
+    (source, Partial { body, lost_blocks })
+}
+
 /// Parses a text that is one expression.
 pub fn parse_expression(sources: &Sources, source: u32) -> Result<Expr, Vec<Diag>> {
     with_parser(sources, source, Start::Normal, |p| {
@@ -64,6 +105,19 @@ fn with_parser<T>(
     start: Start,
     run: impl FnOnce(&mut Parser) -> Parsed<T>,
 ) -> Result<T, Vec<Diag>> {
+    let mut diags = Vec::new();
+    let result = with_any_result(sources, source, start, |p| {
+        let result = run(p);
+        diags = std::mem::take(&mut p.diags);
+        result
+    });
+    match result {
+        Ok(value) if diags.is_empty() => Ok(value),
+        _ => Err(diags),
+    }
+}
+
+fn with_any_result<T>(sources: &Sources, source: u32, start: Start, run: impl FnOnce(&mut Parser) -> T) -> T {
     let source_text = sources.get(source);
     let text = source_text.as_ref().map_or("", |s| s.text.as_str());
     let tokens = lexer::lex(text, source, start);
@@ -78,11 +132,9 @@ fn with_parser<T>(
         depth: 0,
         recovering: false,
         gave_up: false,
+        lost_blocks: false,
     };
-    match run(&mut parser) {
-        Ok(value) if parser.diags.is_empty() => Ok(value),
-        _ => Err(parser.diags),
-    }
+    run(&mut parser)
 }
 
 struct Parser<'a> {
@@ -98,6 +150,8 @@ struct Parser<'a> {
     recovering: bool,
     /// The end of the file was reached in an error; what is still open is not worth telling.
     gave_up: bool,
+    /// A block could not be read.
+    lost_blocks: bool,
 }
 
 impl<'a> Parser<'a> {

@@ -6,9 +6,10 @@
 //! - `scope`: the names that are allowed at a location. `values`: hints about wrong values
 //! - `parsing`, `advice`: diagnostics of the parser. `templates`: files that have to be rendered first. `heredocs`:
 //!   their ends. `habits`: what Terraform and others have instead
-//! - `problems`, `steps`, `rules`: problems that the validators found
+//! - `problems`, `steps`, `rules`: problems that the validators found. `closed_sets`: attributes with few values
 
 mod advice;
+pub(crate) mod closed_sets;
 mod habits;
 mod heredocs;
 pub mod outline;
@@ -16,10 +17,10 @@ mod outline_json;
 mod parsing;
 mod problems;
 mod rules;
-mod scope;
+pub(crate) mod scope;
 mod steps;
 mod templates;
-mod values;
+pub(crate) mod values;
 
 use encamp_hcl::diag::Range;
 pub use encamp_hcl::diag::Span;
@@ -27,7 +28,7 @@ use outline::{Element, Outline};
 
 pub use habits::terraform_names;
 pub use outline::Syntax;
-pub use parsing::{parse_error, parse_json_error};
+pub use parsing::{parse_error, parse_json_error, partial_parse_error};
 pub use problems::validation;
 pub use scope::nearest;
 

@@ -116,6 +116,13 @@ impl Outline {
         Outline { name: name.to_owned(), text: text.to_owned(), root: root.unwrap_or_default(), sources }
     }
 
+    /// Reads as much of a file in HCL as possible, for editors. Values that cannot be read are [`Literal::Other`].
+    pub fn partial(name: &str, text: &str) -> Outline {
+        let sources = Sources::default();
+        let (_, partial) = parser::parse_partial(&sources, name, text);
+        Outline { name: name.to_owned(), text: text.to_owned(), root: element(&partial.body), sources }
+    }
+
     /// The `job` block.
     pub fn job(&self) -> Option<&Element> {
         self.root.of("job").next()

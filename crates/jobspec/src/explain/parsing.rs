@@ -13,11 +13,23 @@ const UNKNOWN_VALUE: &str = "Unsuitable value: value must be known";
 
 /// The findings of a failed parse. Diagnostics that only follow from others are left out.
 pub fn parse_error(error: &ParseError) -> Vec<Finding> {
+    explained(error, |name, text| Outline::read(name, text, Syntax::Hcl))
+}
+
+/// The same for what [`crate::parse::parse_partial`] found in a file with syntax errors.
+pub fn partial_parse_error(error: &ParseError) -> Vec<Finding> {
+    explained(error, |name, text| match text.trim_start_matches(' ').starts_with('{') {
+        true => Outline::read(name, text, Syntax::Hcl),
+        false => Outline::partial(name, text),
+    })
+}
+
+fn explained(error: &ParseError, outline: impl Fn(&str, &str) -> Outline) -> Vec<Finding> {
     if let Some(finding) = unrendered(&error.diagnostics) {
         return vec![finding];
     }
     let Diagnostics { list, texts, first_only, later, .. } = &error.diagnostics;
-    let outlines: Vec<Outline> = texts.iter().map(|(name, text)| Outline::read(name, text, Syntax::Hcl)).collect();
+    let outlines: Vec<Outline> = texts.iter().map(|(name, text)| outline(name, text)).collect();
     let mut reported: Vec<(&str, Option<usize>)> = Vec::new();
     let kept = list.iter().enumerate().filter(|(i, d)| {
         // One mistake in the syntax makes several diagnostics.

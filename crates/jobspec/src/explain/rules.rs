@@ -1,5 +1,6 @@
 //! Maps each text of the validators to the attribute it is about and to a hint.
 
+use super::closed_sets::*;
 use Help::{None, OneOf, Text};
 
 /// A hint.
@@ -23,42 +24,6 @@ const fn rule(text: &'static str, at: &'static str, help: Help) -> Rule {
     Rule { text, at, help }
 }
 
-const OPERATORS: &[&str] = &[
-    "=",
-    "!=",
-    ">",
-    ">=",
-    "<",
-    "<=",
-    "is",
-    "not",
-    "distinct_hosts",
-    "distinct_property",
-    "regexp",
-    "set_contains",
-    "set_contains_all",
-    "set_contains_any",
-    "version",
-    "semver",
-    "is_set",
-    "is_not_set",
-];
-const AFFINITY_OPERATORS: &[&str] = &[
-    "=",
-    "!=",
-    ">",
-    ">=",
-    "<",
-    "<=",
-    "is",
-    "not",
-    "regexp",
-    "set_contains",
-    "set_contains_all",
-    "set_contains_any",
-    "version",
-    "semver",
-];
 const CRON: Help = Text(
     "five fields: minute hour day month weekday, as in \"30 3 * * *\" (every day at 3:30); or @hourly, @daily, @weekly, \
      @monthly, @yearly",
@@ -70,7 +35,7 @@ const REMOVE_BLOCK: Help = Text("remove this block, or change the type of the jo
 pub(crate) static RULES: &[Rule] = &[
     // The job.
     rule("Job ID contains a space", "id", Text("job names must not contain spaces: write web-app, not \"web app\"")),
-    rule("Invalid job type", "type", OneOf(&["service", "batch", "system", "sysbatch"])),
+    rule("Invalid job type", "type", OneOf(JOB_TYPES)),
     rule("job type cannot be core", "type", None),
     rule("Missing job datacenters", "datacenters", Text("write datacenters = [\"*\"], or leave it out")),
     rule("Job datacenter must be non-empty", "datacenters", None),
@@ -99,7 +64,7 @@ pub(crate) static RULES: &[Rule] = &[
         Text("names are those of the IANA database, such as \"Europe/Berlin\" or \"UTC\""),
     ),
     rule("cron is deprecated", "periodic.cron", Text("write crons = [ … ]")),
-    rule("Unknown payload requirement", "parameterized.payload", OneOf(&["optional", "required", "forbidden"])),
+    rule("Unknown payload requirement", "parameterized.payload", OneOf(PAYLOADS)),
     rule("Required and optional meta keys", "parameterized.meta_optional", None),
     // Constraints, affinities, spreads.
     rule("Unknown constraint type", "operator", OneOf(OPERATORS)),
@@ -151,12 +116,8 @@ pub(crate) static RULES: &[Rule] = &[
     rule("stop_after can", "disconnect.stop_on_client_after|stop_after_client_disconnect", None),
     rule("lost_after cannot be", "disconnect.lost_after|max_client_disconnect", None),
     rule("Disconnect cannot be configured", "disconnect", None),
-    rule(
-        "reconcile option is invalid",
-        "disconnect.reconcile",
-        OneOf(&["best_score", "longest_running", "keep_original", "keep_replacement"]),
-    ),
-    rule("Unsupported restart mode", "restart.mode", OneOf(&["delay", "fail"])),
+    rule("reconcile option is invalid", "disconnect.reconcile", OneOf(RECONCILE)),
+    rule("Unsupported restart mode", "restart.mode", OneOf(RESTART_MODES)),
     rule(
         "with 0 attempts is ambiguous",
         "restart.attempts",
@@ -168,7 +129,7 @@ pub(crate) static RULES: &[Rule] = &[
         "restart.interval|restart.attempts",
         Text("attempts times delay must fit into interval"),
     ),
-    rule("Invalid delay function", "reschedule.delay_function", OneOf(&["constant", "exponential", "fibonacci"])),
+    rule("Invalid delay function", "reschedule.delay_function", OneOf(DELAY_FUNCTIONS)),
     rule("Max Delay cannot", "reschedule.max_delay", FIVE_SECONDS),
     rule("Delay cannot be less", "reschedule.delay", FIVE_SECONDS),
     rule("Interval cannot be less than 15s", "reschedule.interval", FIVE_SECONDS),
@@ -178,7 +139,7 @@ pub(crate) static RULES: &[Rule] = &[
     rule("Nomad can only make", "reschedule.interval|reschedule.attempts", None),
     rule("Set the interval to at least", "reschedule.interval|reschedule.attempts", None),
     rule("minimum DiskMB value", "ephemeral_disk.size", Text("size is a number of MB")),
-    rule("Invalid health check given", "update.health_check", OneOf(&["checks", "task_states", "manual"])),
+    rule("Invalid health check given", "update.health_check", OneOf(UPDATE_HEALTH_CHECKS)),
     rule("Max parallel can not", "update.max_parallel", None),
     rule("Canary count can not", "update.canary", None),
     rule("Auto Promote requires", "update.auto_promote", Text("add canary = 1, or remove auto_promote")),
@@ -187,7 +148,7 @@ pub(crate) static RULES: &[Rule] = &[
     rule("Progress deadline", "update.progress_deadline", None),
     rule("Stagger must", "update.stagger", None),
     rule("MaxParallel must", "migrate.max_parallel", None),
-    rule("Invalid HealthCheck", "migrate.health_check", OneOf(&["checks", "task_states"])),
+    rule("Invalid HealthCheck", "migrate.health_check", OneOf(MIGRATE_HEALTH_CHECKS)),
     rule("Missing HealthCheck", "migrate.health_check", None),
     rule("MinHealthyTime", "migrate.min_healthy_time", None),
     rule("HealthyDeadline", "migrate.healthy_deadline", None),
@@ -217,7 +178,7 @@ pub(crate) static RULES: &[Rule] = &[
     rule("must have exactly one network", "network", Text("add network { mode = \"bridge\" } to the group")),
     rule("uses network mode", "network.mode", Text("write mode = \"bridge\"")),
     // Volumes.
-    rule("unrecognized type", "type", OneOf(&["host", "csi"])),
+    rule("unrecognized type", "type", OneOf(VOLUME_TYPES)),
     rule("volume has an empty source", "source", Text("add source = \"…\"")),
     rule("per_alloc", "per_alloc", None),
     rule("must be read-only", "read_only|access_mode", Text("add read_only = true")),
@@ -230,23 +191,23 @@ pub(crate) static RULES: &[Rule] = &[
     ),
     rule("references undefined volume", "volume", Text("declare it in the group: volume \"NAME\" { … }")),
     rule("empty volume", "volume", None),
-    rule("propagation mode", "propagation_mode", OneOf(&["private", "host-to-task", "bidirectional"])),
-    rule("SELinux label", "selinux_label", OneOf(&["z", "Z"])),
+    rule("propagation mode", "propagation_mode", OneOf(PROPAGATION_MODES)),
+    rule("SELinux label", "selinux_label", OneOf(SELINUX_LABELS)),
     // Services and checks.
     rule("Service name must be valid", "name", Text("use letters, digits and dashes only")),
-    rule("Service address_mode must", "address_mode", OneOf(&["auto", "host", "driver", "alloc"])),
-    rule("Service on_update must", "on_update", OneOf(&["require_healthy", "ignore_warnings", "ignore"])),
+    rule("Service address_mode must", "address_mode", OneOf(ADDRESS_MODES)),
+    rule("Service on_update must", "on_update", OneOf(ON_UPDATE)),
     rule("Service provider must", "provider", Text("write provider = \"consul\" or \"nomad\"")),
     rule("Multiple service providers", "service.provider|service", None),
     rule("Services are not unique", "service", None),
-    rule("invalid check type", "type", OneOf(&["http", "tcp", "grpc", "script"])),
+    rule("invalid check type", "type", OneOf(CHECK_TYPES)),
     rule("http type must have", "path", Text("add path = \"/health\"")),
     rule("script type must have", "command", Text("add command = \"…\"")),
     rule("missing required value interval", "interval", Text("add interval = \"10s\"")),
     rule("missing required value timeout", "timeout", Text("add timeout = \"2s\"")),
     rule("cannot be lower than 1s", "interval", FIVE_SECONDS),
     rule("lower than required minimum timeout", "timeout", FIVE_SECONDS),
-    rule("invalid initial check state", "initial_status", OneOf(&["passing", "warning", "critical"])),
+    rule("invalid initial check state", "initial_status", OneOf(CHECK_STATES)),
     rule(
         "check requires a port",
         "port",
@@ -283,13 +244,13 @@ pub(crate) static RULES: &[Rule] = &[
     ),
     rule("minimum number of files", "logs.max_files", None),
     rule("minimum file size", "logs.max_file_size", None),
-    rule("hook", "hook", OneOf(&["prestart", "poststart", "poststop"])),
+    rule("hook", "hook", OneOf(HOOKS)),
     rule("must specify change script", "change_mode", Text("add change_script { command = \"…\" }")),
     rule("must specify script path", "change_script", Text("add command = \"…\" to the change_script block")),
     rule("Must specify signal value", "change_mode", Text("add change_signal = \"SIGHUP\"")),
     rule("Signal must be specified", "change_mode", Text("add change_signal = \"SIGHUP\"")),
     rule("change_signal must be specified", "change_mode", Text("add change_signal = \"SIGHUP\"")),
-    rule("hange mode", "change_mode", OneOf(&["noop", "signal", "script", "restart"])),
+    rule("hange mode", "change_mode", OneOf(TEMPLATE_CHANGE_MODES)),
     rule("Must specify a source path", "", Text("add data = … or source = …")),
     rule("Must specify a destination", "", Text("add destination = \"local/…\"")),
     rule("escapes", "destination|file", Text("paths must stay inside the allocation directory")),
@@ -309,7 +270,7 @@ pub(crate) static RULES: &[Rule] = &[
     rule("Must match regex", "name", Text("use letters, digits, dashes and underscores only")),
     rule("secret name must match", "", Text("use letters, digits and underscores only")),
     rule("invalid audience", "aud", None),
-    rule("invalid change_mode", "change_mode", OneOf(&["noop", "signal", "restart"])),
+    rule("invalid change_mode", "change_mode", OneOf(CHANGE_MODES)),
     rule("limit must be greater", "check_restart.limit", None),
     rule("grace period must", "check_restart.grace", None),
     rule("as octal", "perms", Text("write file permissions such as \"0644\"")),

@@ -31,7 +31,7 @@ pub(crate) fn allowed(path: &[&Element]) -> Option<Allowed> {
     Some(at)
 }
 
-fn inside(inside: &Inside) -> Allowed {
+pub(crate) fn inside(inside: &Inside) -> Allowed {
     match inside {
         Inside::Schema(schema) => Allowed::Schema(schema),
         Inside::Constraint => Allowed::Names(&constraint::CONSTRAINT),

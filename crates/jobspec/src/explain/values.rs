@@ -52,7 +52,7 @@ pub(crate) fn wrong_value(name: &str, kind: Kind, literal: &Literal, source: &st
 }
 
 /// The values that an attribute of this kind accepts.
-fn takes(kind: Kind) -> Option<&'static str> {
+pub(crate) fn takes(kind: Kind) -> Option<&'static str> {
     Some(match kind {
         Kind::Str | Kind::OptStr => "a string",
         Kind::Bool | Kind::OptBool => "true or false",

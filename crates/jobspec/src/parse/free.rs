@@ -79,7 +79,7 @@ fn evaluate(expr: &Expr, ev: &mut Evaluator, scope: &Scope) -> Option<Json> {
 }
 
 /// A value as JSON; nothing for infinite numbers.
-fn to_json(value: &Value) -> Option<Json> {
+pub(super) fn to_json(value: &Value) -> Option<Json> {
     Some(match value {
         Value::Null | Value::Unknown => Json::Null,
         Value::Bool(value) => Json::from(*value),

@@ -3,6 +3,7 @@
 //! - [`variables`]: variables and locals
 //! - [`schema`], [`decode`], [`constraint`], [`free`]: the job body
 //! - [`normalize`]: normalisation after parsing
+//! - [`partial`]: what can be said about a file with mistakes
 //! - [`api_json`]: jobs as API JSON
 
 mod api_json;
@@ -11,6 +12,7 @@ mod decode;
 
 mod free;
 pub(crate) mod normalize;
+mod partial;
 pub(crate) mod schema;
 mod variables;
 
@@ -21,6 +23,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 pub use api_json::{JobJsonError, JobJsonReason, Kind as JsonKind, Misfit, SyntaxError as JsonSyntaxError, parse_json};
+
+pub use partial::{PartialJob, parse_partial};
 
 use encamp_hcl::ast::Body;
 use encamp_hcl::body::{BlockRef, BodyRef, Content, Expected};

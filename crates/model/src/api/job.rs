@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -10,7 +11,7 @@ use super::service::*;
 
 /// A job: what an operator submits and the schedulers work on.
 #[null_is_default]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct Job {
     /// The region to run in; null: the agent's.
@@ -101,7 +102,7 @@ pub struct Job {
 
 /// The `Constraint` object of the HTTP API.
 #[null_is_default]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct Constraint {
     /// The left side: a literal, or `${attr.…}`, `${meta.…}`, `${node.…}`.
@@ -116,7 +117,7 @@ pub struct Constraint {
 
 /// The `Affinity` object of the HTTP API.
 #[null_is_default]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct Affinity {
     /// The left side: a literal, or `${attr.…}`, `${meta.…}`, `${node.…}`.
@@ -132,7 +133,7 @@ pub struct Affinity {
 }
 
 /// A set of tasks that are placed together; `count` copies of it run.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct TaskGroup {
     /// Unique in the job.
@@ -187,7 +188,7 @@ pub struct TaskGroup {
 }
 
 /// How changed allocations are rolled out; durations in nanoseconds.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct UpdateStrategy {
     /// Without effect on rollouts, which go by health; must be more than 0.
@@ -211,7 +212,7 @@ pub struct UpdateStrategy {
 }
 
 /// The `Multiregion` object of the HTTP API.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct Multiregion {
     /// How the deployment moves from region to region.
@@ -222,7 +223,7 @@ pub struct Multiregion {
 
 /// The `Spread` object of the HTTP API.
 #[null_is_default]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct Spread {
     /// The attribute over whose values allocations are spread: `${node.datacenter}`.
@@ -234,7 +235,7 @@ pub struct Spread {
 }
 
 /// The `PeriodicConfig` object of the HTTP API.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct PeriodicConfig {
     /// Whether launches happen on their own; if not, only on demand.
@@ -253,7 +254,7 @@ pub struct PeriodicConfig {
 
 /// The `ParameterizedJobConfig` object of the HTTP API.
 #[null_is_default]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct ParameterizedJobConfig {
     /// Whether a dispatch has a payload: `optional`, `required` or `forbidden`.
@@ -265,7 +266,7 @@ pub struct ParameterizedJobConfig {
 }
 
 /// When and how often a failed allocation is replaced; durations in nanoseconds.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct ReschedulePolicy {
     /// Replacements within `interval`; 0 without `unlimited`: none.
@@ -283,7 +284,7 @@ pub struct ReschedulePolicy {
 }
 
 /// How allocations leave a draining node; durations in nanoseconds.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct MigrateStrategy {
     /// How many allocations of the group leave at a time.
@@ -298,7 +299,7 @@ pub struct MigrateStrategy {
 
 /// The `JobUIConfig` object of the HTTP API.
 #[null_is_default]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct JobUiConfig {
     /// Markdown of at most 1000 bytes.
@@ -309,7 +310,7 @@ pub struct JobUiConfig {
 
 /// The `JobVersionTag` object of the HTTP API.
 #[null_is_default]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct JobVersionTag {
     /// Unique among the versions of the job.
@@ -322,7 +323,7 @@ pub struct JobVersionTag {
 
 /// One process (or container) of a task group.
 #[null_is_default]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct Task {
     /// Unique in the group.
@@ -395,7 +396,7 @@ pub struct Task {
 
 /// The `VolumeRequest` object of the HTTP API.
 #[null_is_default]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct VolumeRequest {
     /// The name in the job file.
@@ -419,7 +420,7 @@ pub struct VolumeRequest {
 }
 
 /// How often a failed task restarts in place; durations in nanoseconds.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct RestartPolicy {
     /// The time in which `attempts` are counted.
@@ -435,7 +436,7 @@ pub struct RestartPolicy {
 }
 
 /// The behaviour of allocations on a disconnected node; durations in nanoseconds.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct DisconnectStrategy {
     /// How long allocations of the node are `unknown` before they are lost; 0: they are lost at once.
@@ -449,7 +450,7 @@ pub struct DisconnectStrategy {
 }
 
 /// The `EphemeralDisk` object of the HTTP API.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct EphemeralDisk {
     /// Whether replacements are placed on the same node, if possible, and get the data.
@@ -463,7 +464,7 @@ pub struct EphemeralDisk {
 
 /// A network of a group, task or node: mode, ports, bandwidth in MBit/s.
 #[null_is_default]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct NetworkResource {
     /// `host`, `bridge`, `none` or `cni/<network>`; empty: `host`.
@@ -495,7 +496,7 @@ pub struct NetworkResource {
 
 /// The `ScalingPolicy` object of the HTTP API.
 #[null_is_default]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct ScalingPolicy {
     /// The least count.
@@ -523,7 +524,7 @@ pub struct ScalingPolicy {
 
 /// The `Consul` object of the HTTP API.
 #[null_is_default]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct Consul {
     /// The Consul namespace.
@@ -535,7 +536,7 @@ pub struct Consul {
 }
 
 /// The `MultiregionStrategy` object of the HTTP API.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct MultiregionStrategy {
     /// How many regions are deployed to at a time; 0: all.
@@ -546,7 +547,7 @@ pub struct MultiregionStrategy {
 
 /// The `MultiregionRegion` object of the HTTP API.
 #[null_is_default]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct MultiregionRegion {
     /// The region.
@@ -563,7 +564,7 @@ pub struct MultiregionRegion {
 
 /// The `SpreadTarget` object of the HTTP API.
 #[null_is_default]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct SpreadTarget {
     /// A value of the attribute.
@@ -574,7 +575,7 @@ pub struct SpreadTarget {
 
 /// The `JobUILink` object of the HTTP API.
 #[null_is_default]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct JobUiLink {
     /// The text of the link.
@@ -586,7 +587,7 @@ pub struct JobUiLink {
 
 /// The `TaskLifecycle` object of the HTTP API.
 #[null_is_default]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct TaskLifecycle {
     /// `prestart`, `poststart` or `poststop`.
@@ -596,7 +597,7 @@ pub struct TaskLifecycle {
 }
 
 /// The requested resources of a task: MHz, MB, cores, networks, devices.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct Resources {
     /// MHz; 0 if `cores` are given.
@@ -629,7 +630,7 @@ pub struct Resources {
 }
 
 /// The `LogConfig` object of the HTTP API.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct LogConfig {
     /// How many rotated files are kept per stream.
@@ -645,7 +646,7 @@ pub struct LogConfig {
 
 /// The `TaskArtifact` object of the HTTP API.
 #[null_is_default]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct TaskArtifact {
     /// The URL to download; may contain `${…}`.
@@ -666,7 +667,7 @@ pub struct TaskArtifact {
 
 /// The `Vault` object of the HTTP API.
 #[null_is_default]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct Vault {
     /// Vault policies; registration drops them.
@@ -690,7 +691,7 @@ pub struct Vault {
 }
 
 /// The `Template` object of the HTTP API.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct Template {
     /// The file with the template, relative to the task directory; empty: `embedded_tmpl`.
@@ -731,7 +732,7 @@ pub struct Template {
 
 /// The `DispatchPayloadConfig` object of the HTTP API.
 #[null_is_default]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct DispatchPayloadConfig {
     /// The file for the payload, relative to the task's `local` directory.
@@ -739,7 +740,7 @@ pub struct DispatchPayloadConfig {
 }
 
 /// The `VolumeMount` object of the HTTP API.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct VolumeMount {
     /// The name of the volume in the group; empty: no mount.
@@ -757,7 +758,7 @@ pub struct VolumeMount {
 
 /// The `TaskCSIPluginConfig` object of the HTTP API.
 #[null_is_default]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct TaskCsiPluginConfig {
     /// The plugin's ID, which volumes name.
@@ -775,7 +776,7 @@ pub struct TaskCsiPluginConfig {
 
 /// The `Secret` object of the HTTP API.
 #[null_is_default]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct Secret {
     /// Names the secret in `${secret.<name>.<key>}`.
@@ -792,7 +793,7 @@ pub struct Secret {
 
 /// The `WorkloadIdentity` object of the HTTP API.
 #[null_is_default]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct WorkloadIdentity {
     /// `default`, or a name that is unique in the task.
@@ -820,7 +821,7 @@ pub struct WorkloadIdentity {
 
 /// The `Action` object of the HTTP API.
 #[null_is_default]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct Action {
     /// Unique in the task.
@@ -832,7 +833,7 @@ pub struct Action {
 }
 
 /// The `TaskSchedule` object of the HTTP API.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct TaskSchedule {
     /// When the task runs.
@@ -841,7 +842,7 @@ pub struct TaskSchedule {
 
 /// The `CSIMountOptions` object of the HTTP API.
 #[null_is_default]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct CsiMountOptions {
     /// The file system: `ext4`.
@@ -852,7 +853,7 @@ pub struct CsiMountOptions {
 }
 
 /// The `DNSConfig` object of the HTTP API.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct DnsConfig {
     /// Addresses of name servers.
@@ -865,7 +866,7 @@ pub struct DnsConfig {
 
 /// A port of a network; `value` 0 means dynamic, `to` is the port inside.
 #[null_is_default]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct Port {
     /// Unique in the group.
@@ -881,7 +882,7 @@ pub struct Port {
 }
 
 /// The `CNIConfig` object of the HTTP API.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct CniConfig {
     /// Passed to plugins as `CNI_ARGS`.
@@ -890,7 +891,7 @@ pub struct CniConfig {
 
 /// The `RequestedDevice` object of the HTTP API.
 #[null_is_default]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct RequestedDevice {
     /// `<type>`, `<vendor>/<type>` or `<vendor>/<type>/<model>`.
@@ -905,7 +906,7 @@ pub struct RequestedDevice {
 
 /// The `NUMAResource` object of the HTTP API.
 #[null_is_default]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct NumaResource {
     /// `none`, `prefer` or `require`; validation accepts `none` only.
@@ -915,7 +916,7 @@ pub struct NumaResource {
 }
 
 /// The `ChangeScript` object of the HTTP API.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct ChangeScript {
     /// The program in the task.
@@ -931,7 +932,7 @@ pub struct ChangeScript {
 }
 
 /// The `WaitConfig` object of the HTTP API.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct WaitConfig {
     /// Nanoseconds without further changes after which the template is rendered.
@@ -942,7 +943,7 @@ pub struct WaitConfig {
 
 /// The `TaskScheduleCron` object of the HTTP API.
 #[null_is_default]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct TaskScheduleCron {
     /// Cron expression of the times at which the task starts.

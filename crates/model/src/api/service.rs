@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -10,7 +11,7 @@ use super::job::*;
 
 /// The `Service` object of the HTTP API.
 #[null_is_default]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct Service {
     /// The name in the catalogue; may contain `${JOB}`, `${TASKGROUP}`, `${TASK}`, `${BASE}`.
@@ -57,7 +58,7 @@ pub struct Service {
 
 /// The `ServiceCheck` object of the HTTP API.
 #[null_is_default]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct ServiceCheck {
     /// By default `service: "<service>" check`.
@@ -122,7 +123,7 @@ pub struct ServiceCheck {
 
 /// The `CheckRestart` object of the HTTP API.
 #[null_is_default]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct CheckRestart {
     /// Failures in a row that restart the task; 0: none do.
@@ -135,7 +136,7 @@ pub struct CheckRestart {
 
 /// The `ConsulConnect` object of the HTTP API.
 #[null_is_default]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct ConsulConnect {
     /// Whether the task speaks the protocol of the mesh itself.
@@ -150,7 +151,7 @@ pub struct ConsulConnect {
 
 /// The `ServiceWeights` object of the HTTP API.
 #[null_is_default]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct ServiceWeights {
     /// The weight of an instance whose checks pass.
@@ -160,7 +161,7 @@ pub struct ServiceWeights {
 }
 
 /// The `ConsulGateway` object of the HTTP API.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct ConsulGateway {
     /// How the gateway's proxy is configured.
@@ -175,7 +176,7 @@ pub struct ConsulGateway {
 
 /// The `ConsulSidecarService` object of the HTTP API.
 #[null_is_default]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct ConsulSidecarService {
     /// Tags of the proxy in the catalogue.
@@ -193,7 +194,7 @@ pub struct ConsulSidecarService {
 
 /// The `SidecarTask` object of the HTTP API.
 #[null_is_default]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct SidecarTask {
     /// The name of the task; empty: `connect-proxy-<service>`.
@@ -226,7 +227,7 @@ pub struct SidecarTask {
 
 /// The `ConsulGatewayProxy` object of the HTTP API.
 #[null_is_default]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct ConsulGatewayProxy {
     /// Nanoseconds that a connection to an upstream may take.
@@ -245,7 +246,7 @@ pub struct ConsulGatewayProxy {
 }
 
 /// The `ConsulIngressConfigEntry` object of the HTTP API.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct ConsulIngressConfigEntry {
     /// TLS of all listeners; null: none.
@@ -256,7 +257,7 @@ pub struct ConsulIngressConfigEntry {
 }
 
 /// The `ConsulTerminatingConfigEntry` object of the HTTP API.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct ConsulTerminatingConfigEntry {
     /// Services outside of the mesh that the gateway connects to.
@@ -264,13 +265,13 @@ pub struct ConsulTerminatingConfigEntry {
 }
 
 /// The `ConsulMeshConfigEntry` object of the HTTP API.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct ConsulMeshConfigEntry {}
 
 /// The `ConsulProxy` object of the HTTP API.
 #[null_is_default]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct ConsulProxy {
     /// The address of the service behind the proxy; empty: `127.0.0.1`.
@@ -291,7 +292,7 @@ pub struct ConsulProxy {
 
 /// The `ConsulGatewayBindAddress` object of the HTTP API.
 #[null_is_default]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct ConsulGatewayBindAddress {
     /// Without effect: the key of the map is the name.
@@ -304,7 +305,7 @@ pub struct ConsulGatewayBindAddress {
 
 /// The `ConsulGatewayTLSConfig` object of the HTTP API.
 #[null_is_default]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct ConsulGatewayTlsConfig {
     /// Whether listeners use TLS.
@@ -324,7 +325,7 @@ pub struct ConsulGatewayTlsConfig {
 
 /// The `ConsulIngressListener` object of the HTTP API.
 #[null_is_default]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct ConsulIngressListener {
     /// The port to listen on.
@@ -337,7 +338,7 @@ pub struct ConsulIngressListener {
 
 /// The `ConsulLinkedService` object of the HTTP API.
 #[null_is_default]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct ConsulLinkedService {
     /// The service; `*` stands for all.
@@ -355,7 +356,7 @@ pub struct ConsulLinkedService {
 }
 
 /// The `ConsulExposeConfig` object of the HTTP API.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct ConsulExposeConfig {
     /// In the order of the job file.
@@ -366,7 +367,7 @@ pub struct ConsulExposeConfig {
 
 /// The `ConsulUpstream` object of the HTTP API.
 #[null_is_default]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct ConsulUpstream {
     /// The service to connect to.
@@ -397,7 +398,7 @@ pub struct ConsulUpstream {
 
 /// The `ConsulTransparentProxy` object of the HTTP API.
 #[null_is_default]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct ConsulTransparentProxy {
     /// The user ID of the proxy, whose traffic is not redirected.
@@ -422,7 +423,7 @@ pub struct ConsulTransparentProxy {
 
 /// The `ConsulGatewayTLSSDSConfig` object of the HTTP API.
 #[null_is_default]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct ConsulGatewayTlsSdsConfig {
     /// The Envoy cluster that delivers certificates.
@@ -433,7 +434,7 @@ pub struct ConsulGatewayTlsSdsConfig {
 
 /// The `ConsulIngressService` object of the HTTP API.
 #[null_is_default]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct ConsulIngressService {
     /// The service; `*` stands for all.
@@ -457,7 +458,7 @@ pub struct ConsulIngressService {
 
 /// The `ConsulExposePath` object of the HTTP API.
 #[null_is_default]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct ConsulExposePath {
     /// The path of HTTP requests: `/metrics`.
@@ -472,7 +473,7 @@ pub struct ConsulExposePath {
 
 /// The `ConsulMeshGateway` object of the HTTP API.
 #[null_is_default]
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct ConsulMeshGateway {
     /// `local`, `remote` or `none`; empty: Consul's default.
@@ -480,7 +481,7 @@ pub struct ConsulMeshGateway {
 }
 
 /// The `ConsulHTTPHeaderModifiers` object of the HTTP API.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "PascalCase", default)]
 pub struct ConsulHTTPHeaderModifiers {
     /// Headers that are added to those that are there.

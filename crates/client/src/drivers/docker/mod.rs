@@ -32,7 +32,7 @@ mod progress;
 mod running_container;
 mod settings;
 mod stats;
-mod task_config;
+pub(super) mod task_config;
 
 pub use self::connect::DaemonError;
 pub(crate) use self::driver::Docker;

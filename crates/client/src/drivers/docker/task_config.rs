@@ -10,7 +10,7 @@ use super::super::config_block::{Block, ConfigError};
 use super::settings;
 use crate::config::docker::Logging;
 
-const KEYS: &[&str] = &[
+pub(in crate::drivers) const KEYS: &[&str] = &[
     "image",
     "command",
     "args",

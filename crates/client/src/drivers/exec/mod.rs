@@ -36,7 +36,7 @@ use crate::config::exec::{ExecConfig, NamespaceMode};
 use crate::directory::{Directory, Links};
 use crate::users;
 
-const KEYS: &[&str] = &["command", "args", "pid_mode", "ipc_mode", "cap_add", "cap_drop", "work_dir"];
+pub(super) const KEYS: &[&str] = &["command", "args", "pid_mode", "ipc_mode", "cap_add", "cap_drop", "work_dir"];
 /// The user of tasks that name none.
 const USER: &str = "nobody";
 /// The devices that a task may use: standard ones and terminals. It may make any node, but can't open it.

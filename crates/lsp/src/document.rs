@@ -1,0 +1,173 @@
+//! Open files: their text, what they are, and what is known of them.
+
+use std::cell::OnceCell;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use lsp_types::Url;
+use serde_json::Value as Json;
+
+use crate::diagnostics::{Analysis, analyse};
+use crate::surroundings::{Loaded, OtherFile, Surroundings};
+use crate::text::Text;
+use encamp_jobspec::explain::Syntax;
+use encamp_jobspec::explain::outline::Outline;
+use encamp_jobspec::parse::{PartialJob, parse_partial};
+
+/// What a file is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A job file in HCL, or in HCL's JSON form.
+    Job,
+    /// A job in JSON.
+    ApiJob,
+    /// One of the other files.
+    Other(OtherFile),
+    /// A JSON file that is no job: nothing is said about it.
+    Unknown,
+}
+
+/// An open file.
+pub(crate) struct Document {
+    /// Its address.
+    pub uri: Url,
+    /// Its path.
+    pub path: PathBuf,
+    /// The directory that functions of the file read from.
+    pub directory: PathBuf,
+    /// The version of the text, as the client counts.
+    pub version: i32,
+    /// The text.
+    pub text: Text,
+    /// What it is.
+    pub kind: Kind,
+    outline: OnceCell<Rc<Outline>>,
+    partial: OnceCell<Rc<PartialJob>>,
+    analysis: OnceCell<Rc<Analysis>>,
+    job: OnceCell<Option<Json>>,
+}
+
+impl Document {
+    /// A file that was opened.
+    pub(crate) fn new(uri: Url, directory: PathBuf, version: i32, text: Text) -> Document {
+        let path = uri.to_file_path().unwrap_or_else(|()| PathBuf::from(uri.path()));
+        let kind = kind_of(&path, text.as_str());
+        Document {
+            uri,
+            path,
+            directory,
+            version,
+            text,
+            kind,
+            outline: OnceCell::new(),
+            partial: OnceCell::new(),
+            analysis: OnceCell::new(),
+            job: OnceCell::new(),
+        }
+    }
+
+    /// The last component of the path, as positions name the file.
+    pub(crate) fn name(&self) -> String {
+        self.path.file_name().map_or_else(|| "file".into(), |n| n.to_string_lossy().into_owned())
+    }
+
+    /// Forgets what was derived from a former text.
+    pub(crate) fn changed(&mut self, version: i32) {
+        self.version = version;
+        self.kind = kind_of(&self.path, self.text.as_str());
+        (self.outline, self.partial) = (OnceCell::new(), OnceCell::new());
+        (self.analysis, self.job) = (OnceCell::new(), OnceCell::new());
+    }
+
+    /// Forgets what depends on the cluster.
+    pub(crate) fn cluster_changed(&mut self) {
+        self.analysis = OnceCell::new();
+    }
+
+    /// How the job file is written.
+    pub(crate) fn syntax(&self) -> Syntax {
+        if self.kind == Kind::ApiJob { Syntax::Api } else { Syntax::Hcl }
+    }
+
+    /// Whether the file is in HCL's native syntax.
+    pub(crate) fn is_native(&self) -> bool {
+        !matches!(self.kind, Kind::ApiJob | Kind::Unknown) && !self.text.as_str().trim_start().starts_with('{')
+    }
+
+    /// The blocks and attributes, as far as they can be read.
+    pub(crate) fn outline(&self) -> &Rc<Outline> {
+        self.outline.get_or_init(|| {
+            let text = self.text.as_str();
+            let whole = !self.is_native();
+            Rc::new(if whole {
+                Outline::read(&self.name(), text, self.syntax())
+            } else {
+                Outline::partial(&self.name(), text)
+            })
+        })
+    }
+
+    /// The job as far as it can be read, with the values of variables and locals.
+    pub(crate) fn partial(&self, around: &dyn Surroundings) -> &Rc<PartialJob> {
+        let options = || around.parse_options(&self.name(), &self.directory);
+        self.partial.get_or_init(|| Rc::new(parse_partial(self.text.as_str(), &options())))
+    }
+
+    /// The problems, and the job if it is valid so far.
+    pub(crate) fn analysis(&self, around: &dyn Surroundings, cluster: Option<&Loaded>) -> &Rc<Analysis> {
+        self.analysis.get_or_init(|| Rc::new(analyse(self, around, cluster)))
+    }
+
+    /// The job with all defaults, in JSON; `None` if it cannot be read.
+    pub(crate) fn job_json(&self, around: &dyn Surroundings) -> Option<&Json> {
+        let job = || {
+            let mut job = self.partial(around).job.clone()?;
+            encamp_jobspec::canonicalize::canonicalize(&mut job);
+            serde_json::to_value(job).ok()
+        };
+        self.job.get_or_init(job).as_ref()
+    }
+}
+
+/// What a file is, by its name and its outermost names.
+fn kind_of(path: &Path, text: &str) -> Kind {
+    let name = path.file_name().map(|n| n.to_string_lossy().to_lowercase()).unwrap_or_default();
+    if name.ends_with(".nomadvars") || name.ends_with(".vars.hcl") || name.ends_with(".var") {
+        return Kind::Other(OtherFile::Variables);
+    }
+    if name.ends_with(".json") || text.trim_start().starts_with('{') {
+        let is_hcl = text.contains("\"job\"");
+        let is_api = ["\"Job\"", "\"TaskGroups\""].iter().any(|word| text.contains(word));
+        return match (is_api, is_hcl) {
+            (true, _) => Kind::ApiJob,
+            (false, true) => Kind::Job,
+            (false, false) => Kind::Unknown,
+        };
+    }
+    if name.ends_with(".nomad") || name.ends_with(".nomad.hcl") {
+        return Kind::Job;
+    }
+    by_content(text)
+}
+
+fn by_content(text: &str) -> Kind {
+    let outline = Outline::partial("", text);
+    let root = &outline.root;
+    let has = |names: &[&str]| root.blocks.iter().any(|b| names.contains(&b.kind.as_str()));
+    let sets = |names: &[&str]| names.iter().all(|name| root.setting(name).is_some());
+    if has(&["job", "variable", "variables", "locals"]) {
+        Kind::Job
+    } else if has(&["server", "client", "ports", "addresses", "telemetry", "tls", "plugin", "acl", "advertise"])
+        || root.setting("data_dir").is_some()
+    {
+        Kind::Other(OtherFile::AgentConfiguration)
+    } else if sets(&["id", "type"]) || (sets(&["name", "type"]) && has(&["capability"])) {
+        Kind::Other(OtherFile::Volume)
+    } else if root.setting("name").is_some() && has(&["capabilities", "node_pool_config"]) {
+        Kind::Other(OtherFile::Namespace)
+    } else if has(&["namespace", "node_pool", "host_volume", "agent", "node", "operator", "quota"]) {
+        Kind::Other(OtherFile::Policy)
+    } else {
+        Kind::Job
+    }
+}

@@ -1,0 +1,574 @@
+//! The loop over the messages of a client.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+use lsp_server::{Connection, ErrorCode, Message, Notification, Request, RequestId, Response};
+use lsp_types::notification::{self, Notification as _};
+use lsp_types::request::{self, Request as _};
+use lsp_types::*;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value as Json, json};
+
+use crate::cluster::Names;
+use crate::document::Document;
+use crate::lens::{self, Planned};
+use crate::surroundings::{Loaded, Surroundings};
+use crate::text::{Encoding, Text};
+use crate::worker::{News, Task, ask, work};
+use crate::{actions, completion, diagnostics, hints, hover, names, structure, tokens};
+
+/// Why the server ended before the client asked it to.
+#[derive(Debug)]
+pub enum ServeError {
+    /// The client broke the protocol, or went away.
+    Protocol(String),
+}
+
+impl std::fmt::Display for ServeError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let ServeError::Protocol(why) = self;
+        write!(f, "the client does not speak the language server protocol: {why}")
+    }
+}
+
+impl std::error::Error for ServeError {}
+
+/// What the loop waits for.
+enum Event {
+    Message(Box<Message>),
+    News(News),
+    Closed,
+}
+
+/// Serves a client until it says goodbye.
+///
+/// # Errors
+/// The client broke the protocol.
+pub fn serve(connection: Connection, around: Arc<dyn Surroundings>) -> Result<(), ServeError> {
+    let protocol = |e: lsp_server::ProtocolError| ServeError::Protocol(e.to_string());
+    let (id, params) = match connection.initialize_start() {
+        Ok(started) => started,
+        // Nobody wants anything.
+        Err(e) if e.channel_is_disconnected() => return Ok(()),
+        Err(e) => return Err(protocol(e)),
+    };
+    let params: InitializeParams = serde_json::from_value(params).map_err(|e| ServeError::Protocol(e.to_string()))?;
+    let client = Client::of(&params);
+    let answer = json!({
+        "capabilities": capabilities(client.encoding),
+        "serverInfo": {"name": "encamp", "version": env!("CARGO_PKG_VERSION")},
+    });
+    connection.initialize_finish(id, answer).map_err(protocol)?;
+    let (events, inbox) = channel();
+    let (tasks, requests) = channel();
+    {
+        let (events, around) = (events.clone(), around.clone());
+        std::thread::spawn(move || work(&around, &requests, &|news| events.send(Event::News(news)).is_ok()));
+    }
+    let receiver = connection.receiver.clone();
+    std::thread::spawn(move || {
+        for message in receiver {
+            if events.send(Event::Message(Box::new(message))).is_err() {
+                return;
+            }
+        }
+        let _ = events.send(Event::Closed);
+    });
+    ask(&tasks, Task::Load);
+    let mut server = Server {
+        connection,
+        client,
+        around,
+        tasks,
+        documents: HashMap::new(),
+        dirty: Vec::new(),
+        plans: HashMap::new(),
+        cluster: None,
+        names: Names::default(),
+        shut_down: false,
+        sent: 0,
+    };
+    server.run(&inbox)
+}
+
+/// What the client can do.
+struct Client {
+    encoding: Encoding,
+    snippets: bool,
+    refreshes_lenses: bool,
+    shows_documents: bool,
+    folders: Vec<PathBuf>,
+}
+
+impl Client {
+    fn of(params: &InitializeParams) -> Client {
+        let c = &params.capabilities;
+        let encodings = c.general.as_ref().and_then(|g| g.position_encodings.clone()).unwrap_or_default();
+        let utf8 = encodings.contains(&PositionEncodingKind::UTF8);
+        let completion = c.text_document.as_ref().and_then(|t| t.completion.as_ref()?.completion_item.as_ref());
+        let lenses = c.workspace.as_ref().and_then(|w| w.code_lens.as_ref()?.refresh_support);
+        let shows = c.window.as_ref().and_then(|w| w.show_document.as_ref()).is_some_and(|s| s.support);
+        let mut folders: Vec<PathBuf> = Vec::new();
+        for folder in params.workspace_folders.iter().flatten() {
+            folders.extend(folder.uri.to_file_path());
+        }
+        #[allow(deprecated)]
+        if folders.is_empty() {
+            folders.extend(params.root_uri.as_ref().and_then(|uri| uri.to_file_path().ok()));
+        }
+        Client {
+            encoding: if utf8 { Encoding::Utf8 } else { Encoding::Utf16 },
+            snippets: completion.and_then(|c| c.snippet_support).unwrap_or(false),
+            refreshes_lenses: lenses.unwrap_or(false),
+            shows_documents: shows,
+            folders,
+        }
+    }
+}
+
+fn capabilities(encoding: Encoding) -> ServerCapabilities {
+    let encoding = match encoding {
+        Encoding::Utf8 => PositionEncodingKind::UTF8,
+        Encoding::Utf16 => PositionEncodingKind::UTF16,
+    };
+    let commands = [lens::PLAN, lens::EXPLAIN, lens::SUGGEST, lens::REFRESH];
+    ServerCapabilities {
+        position_encoding: Some(encoding),
+        text_document_sync: Some(TextDocumentSyncCapability::Kind(TextDocumentSyncKind::INCREMENTAL)),
+        completion_provider: Some(CompletionOptions {
+            trigger_characters: Some([".", "\"", "{"].map(String::from).to_vec()),
+            ..CompletionOptions::default()
+        }),
+        hover_provider: Some(HoverProviderCapability::Simple(true)),
+        definition_provider: Some(OneOf::Left(true)),
+        references_provider: Some(OneOf::Left(true)),
+        document_highlight_provider: Some(OneOf::Left(true)),
+        rename_provider: Some(OneOf::Right(RenameOptions {
+            prepare_provider: Some(true),
+            work_done_progress_options: WorkDoneProgressOptions::default(),
+        })),
+        document_symbol_provider: Some(OneOf::Left(true)),
+        folding_range_provider: Some(FoldingRangeProviderCapability::Simple(true)),
+        document_formatting_provider: Some(OneOf::Left(true)),
+        document_range_formatting_provider: Some(OneOf::Left(true)),
+        document_on_type_formatting_provider: Some(DocumentOnTypeFormattingOptions {
+            first_trigger_character: "}".into(),
+            more_trigger_character: None,
+        }),
+        document_link_provider: Some(DocumentLinkOptions {
+            resolve_provider: None,
+            work_done_progress_options: WorkDoneProgressOptions::default(),
+        }),
+        inlay_hint_provider: Some(OneOf::Left(true)),
+        semantic_tokens_provider: Some(SemanticTokensServerCapabilities::SemanticTokensOptions(
+            SemanticTokensOptions {
+                legend: SemanticTokensLegend { token_types: tokens::TYPES.to_vec(), token_modifiers: Vec::new() },
+                full: Some(SemanticTokensFullOptions::Bool(true)),
+                ..SemanticTokensOptions::default()
+            },
+        )),
+        code_action_provider: Some(CodeActionProviderCapability::Simple(true)),
+        code_lens_provider: Some(CodeLensOptions { resolve_provider: None }),
+        execute_command_provider: Some(ExecuteCommandOptions {
+            commands: commands.map(String::from).to_vec(),
+            ..ExecuteCommandOptions::default()
+        }),
+        workspace: Some(WorkspaceServerCapabilities {
+            workspace_folders: Some(WorkspaceFoldersServerCapabilities {
+                supported: Some(true),
+                change_notifications: Some(OneOf::Left(true)),
+            }),
+            file_operations: None,
+        }),
+        ..ServerCapabilities::default()
+    }
+}
+
+struct Server {
+    connection: Connection,
+    client: Client,
+    around: Arc<dyn Surroundings>,
+    tasks: Sender<Task>,
+    documents: HashMap<Url, Document>,
+    /// Documents whose diagnostics are to be sent.
+    dirty: Vec<Url>,
+    plans: HashMap<Url, Planned>,
+    cluster: Option<Loaded>,
+    names: Names,
+    shut_down: bool,
+    /// Requests that were sent to the client.
+    sent: i32,
+}
+
+/// The answer to a request.
+type Answer = Result<Json, (ErrorCode, String)>;
+
+fn value<T: Serialize>(answer: T) -> Answer {
+    serde_json::to_value(answer).map_err(|e| (ErrorCode::InternalError, e.to_string()))
+}
+
+impl Server {
+    fn run(&mut self, inbox: &Receiver<Event>) -> Result<(), ServeError> {
+        loop {
+            // Diagnostics wait until no further key is in the queue.
+            let event = match inbox.try_recv() {
+                Ok(event) => event,
+                Err(_) => {
+                    self.publish();
+                    match inbox.recv() {
+                        Ok(event) => event,
+                        Err(_) => return Ok(()),
+                    }
+                }
+            };
+            match event {
+                Event::Closed if self.shut_down => return Ok(()),
+                Event::Closed => return Err(ServeError::Protocol("it closed the connection without exit".into())),
+                Event::News(news) => self.news(news),
+                Event::Message(message) => match *message {
+                    Message::Notification(n) if n.method == notification::Exit::METHOD => {
+                        let early = || ServeError::Protocol("exit without shutdown".into());
+                        return if self.shut_down { Ok(()) } else { Err(early()) };
+                    }
+                    Message::Notification(n) => self.notification(n),
+                    Message::Request(r) => self.request(r),
+                    Message::Response(_) => {}
+                },
+            }
+        }
+    }
+
+    fn send(&self, message: Message) {
+        // The loop ends by itself when the client has gone.
+        let _ = self.connection.sender.send(message);
+    }
+
+    fn notify<N: notification::Notification>(&self, params: N::Params) {
+        self.send(Notification::new(N::METHOD.into(), params).into());
+    }
+
+    fn ask_client<R: request::Request>(&mut self, params: R::Params) {
+        self.sent = self.sent.wrapping_add(1);
+        self.send(Request::new(RequestId::from(self.sent), R::METHOD.into(), params).into());
+    }
+
+    fn publish(&mut self) {
+        for uri in std::mem::take(&mut self.dirty) {
+            let Some(document) = self.documents.get(&uri) else { continue };
+            let analysis = document.analysis(&*self.around, self.cluster.as_ref());
+            let found = diagnostics::published(document, analysis);
+            if let (Some(job), true) = (&analysis.job, self.cluster.is_some()) {
+                let job = Box::new(job.clone());
+                ask(&self.tasks, Task::Plan { uri: uri.clone(), version: document.version, job });
+            }
+            let version = Some(document.version);
+            self.notify::<notification::PublishDiagnostics>(PublishDiagnosticsParams {
+                uri,
+                diagnostics: found,
+                version,
+            });
+        }
+    }
+
+    fn soil(&mut self, uri: &Url) {
+        if !self.dirty.contains(uri) {
+            self.dirty.push(uri.clone());
+        }
+    }
+
+    fn news(&mut self, news: News) {
+        match news {
+            News::Loaded(loaded) => {
+                let (cluster, names) = loaded.map_or((None, Names::default()), |both| (Some(both.0), both.1));
+                (self.cluster, self.names) = (cluster, names);
+                let uris: Vec<Url> = self.documents.keys().cloned().collect();
+                for uri in &uris {
+                    self.documents.get_mut(uri).into_iter().for_each(Document::cluster_changed);
+                    self.soil(uri);
+                }
+            }
+            News::Failed(why) => self.notify::<notification::ShowMessage>(ShowMessageParams {
+                typ: MessageType::WARNING,
+                message: format!("The cluster cannot be read: {why}"),
+            }),
+            News::Planned(uri, planned) => {
+                if self.plans.insert(uri, planned.clone()).as_ref() != Some(&planned) && self.client.refreshes_lenses {
+                    self.ask_client::<request::CodeLensRefresh>(());
+                }
+            }
+            News::Ran(id, text) => self.ran(id, text),
+        }
+    }
+
+    /// Answers with what a command printed, and shows it where the client can.
+    fn ran(&mut self, id: RequestId, text: String) {
+        if self.client.shows_documents {
+            let path = std::env::temp_dir().join(format!("encamp-plan-{}.txt", std::process::id()));
+            if std::fs::write(&path, &text).is_ok()
+                && let Ok(uri) = Url::from_file_path(&path)
+            {
+                self.ask_client::<request::ShowDocument>(ShowDocumentParams {
+                    uri,
+                    external: None,
+                    take_focus: Some(true),
+                    selection: None,
+                });
+            }
+        }
+        self.send(Response::new_ok(id, json!({"text": text})).into());
+    }
+
+    fn notification(&mut self, n: Notification) {
+        match n.method.as_str() {
+            notification::DidOpenTextDocument::METHOD => {
+                if let Some(p) = read::<DidOpenTextDocumentParams>(n.params) {
+                    let item = p.text_document;
+                    let text = Text::new(item.text, self.client.encoding);
+                    let directory = self.directory_of(&item.uri);
+                    let document = Document::new(item.uri.clone(), directory, item.version, text);
+                    self.documents.insert(item.uri.clone(), document);
+                    self.soil(&item.uri);
+                }
+            }
+            notification::DidChangeTextDocument::METHOD => {
+                if let Some(p) = read::<DidChangeTextDocumentParams>(n.params)
+                    && let Some(document) = self.documents.get_mut(&p.text_document.uri)
+                {
+                    for change in p.content_changes {
+                        match change.range {
+                            Some(range) => document.text.replace(range, &change.text),
+                            None => document.text = Text::new(change.text, self.client.encoding),
+                        }
+                    }
+                    document.changed(p.text_document.version);
+                    self.soil(&p.text_document.uri);
+                }
+            }
+            notification::DidCloseTextDocument::METHOD => {
+                if let Some(p) = read::<DidCloseTextDocumentParams>(n.params) {
+                    let uri = p.text_document.uri;
+                    self.documents.remove(&uri);
+                    self.plans.remove(&uri);
+                    let (diagnostics, version) = (Vec::new(), None);
+                    self.notify::<notification::PublishDiagnostics>(PublishDiagnosticsParams {
+                        uri,
+                        diagnostics,
+                        version,
+                    });
+                }
+            }
+            notification::DidSaveTextDocument::METHOD => {
+                // Files that functions read may have changed.
+                let uris: Vec<Url> = self.documents.keys().cloned().collect();
+                for uri in &uris {
+                    let version = self.documents.get(uri).map_or(0, |d| d.version);
+                    self.documents.get_mut(uri).into_iter().for_each(|d| d.changed(version));
+                    self.soil(uri);
+                }
+            }
+            notification::DidChangeWorkspaceFolders::METHOD => {
+                if let Some(p) = read::<DidChangeWorkspaceFoldersParams>(n.params) {
+                    let removed: Vec<PathBuf> =
+                        p.event.removed.iter().filter_map(|f| f.uri.to_file_path().ok()).collect();
+                    self.client.folders.retain(|f| !removed.contains(f));
+                    self.client.folders.extend(p.event.added.iter().filter_map(|f| f.uri.to_file_path().ok()));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The folder that a document belongs to: where its paths begin.
+    fn directory_of(&self, uri: &Url) -> PathBuf {
+        let path = uri.to_file_path().unwrap_or_default();
+        let folders = self.client.folders.iter().filter(|f| path.starts_with(f));
+        let longest = folders.max_by_key(|f| f.components().count()).cloned();
+        longest.or_else(|| path.parent().map(Path::to_path_buf)).unwrap_or_default()
+    }
+
+    fn request(&mut self, r: Request) {
+        let id = r.id.clone();
+        if r.method == request::ExecuteCommand::METHOD {
+            return self.execute(r);
+        }
+        if r.method == request::Shutdown::METHOD {
+            self.shut_down = true;
+            return self.send(Response::new_ok(id, Json::Null).into());
+        }
+        let response = match self.answer(r) {
+            Ok(answer) => Response::new_ok(id, answer),
+            Err((code, text)) => Response::new_err(id, code as i32, text),
+        };
+        self.send(response.into());
+    }
+
+    fn execute(&mut self, r: Request) {
+        let Some(p) = read::<ExecuteCommandParams>(r.params) else {
+            return self.send(Response::new_err(r.id, ErrorCode::InvalidParams as i32, "no command".into()).into());
+        };
+        let path = p.arguments.first().and_then(Json::as_str).and_then(|u| Url::parse(u).ok()?.to_file_path().ok());
+        let command: Vec<&'static str> = match (p.command.as_str(), &path) {
+            (lens::REFRESH, _) => {
+                ask(&self.tasks, Task::Load);
+                return self.send(Response::new_ok(r.id, Json::Null).into());
+            }
+            (lens::PLAN, Some(_)) => vec!["job", "plan"],
+            (lens::EXPLAIN, Some(_)) => vec!["job", "plan", "-explain"],
+            (lens::SUGGEST, Some(_)) => vec!["job", "plan", "-suggest"],
+            _ => {
+                let text = format!("the command {:?} needs the address of a job file", p.command);
+                return self.send(Response::new_err(r.id, ErrorCode::InvalidParams as i32, text).into());
+            }
+        };
+        ask(&self.tasks, Task::Run { id: r.id, command, path: path.unwrap_or_default() });
+    }
+
+    fn answer(&mut self, r: Request) -> Answer {
+        let around = self.around.clone();
+        let cluster = self.cluster.as_ref();
+        match r.method.as_str() {
+            request::Completion::METHOD => {
+                let p: CompletionParams = params(r)?;
+                let (d, at) = self.place(&p.text_document_position)?;
+                value(completion::complete(d, at, self.client.snippets, &self.names, &*around))
+            }
+            request::HoverRequest::METHOD => {
+                let p: HoverParams = params(r)?;
+                let (d, at) = self.place(&p.text_document_position_params)?;
+                let found = hover::hover(d, at, &*around, cluster);
+                value(found.map(|(text, (from, to))| Hover {
+                    contents: HoverContents::Markup(MarkupContent { kind: MarkupKind::Markdown, value: text }),
+                    range: Some(d.text.range(from, to)),
+                }))
+            }
+            request::CodeActionRequest::METHOD => {
+                let p: CodeActionParams = params(r)?;
+                value(actions::actions(self.document(&p.text_document)?, p.range, &*around, cluster))
+            }
+            request::InlayHintRequest::METHOD => {
+                let p: InlayHintParams = params(r)?;
+                value(hints::hints(self.document(&p.text_document)?, p.range, &*around))
+            }
+            request::CodeLensRequest::METHOD => {
+                let p: CodeLensParams = params(r)?;
+                let d = self.document(&p.text_document)?;
+                value(lens::lenses(d, self.plans.get(&d.uri), cluster.is_some()))
+            }
+            request::GotoDefinition::METHOD
+            | request::References::METHOD
+            | request::DocumentHighlightRequest::METHOD
+            | request::PrepareRenameRequest::METHOD
+            | request::Rename::METHOD => self.named(r),
+            _ => self.structure(r),
+        }
+    }
+
+    /// Requests about variables and locals.
+    fn named(&self, r: Request) -> Answer {
+        let method = r.method.clone();
+        let raw = r.params.clone();
+        let p: TextDocumentPositionParams = params(r)?;
+        let (d, at) = self.place(&p)?;
+        let outline = d.outline();
+        let Some((name, place)) = names::at(outline, at).filter(|_| d.is_native()) else { return Ok(Json::Null) };
+        let range = |(from, to): (usize, usize)| d.text.range(from, to);
+        let locations = |declarations: bool| -> Vec<Location> {
+            let places = names::places(outline, &name, declarations).into_iter();
+            places.map(|place| Location { uri: d.uri.clone(), range: range(place) }).collect()
+        };
+        match method.as_str() {
+            request::GotoDefinition::METHOD => {
+                let declared = names::declared(outline, name.root).into_iter().filter(|(n, _)| *n == name.name);
+                let found = declared.map(|(_, place)| Location { uri: d.uri.clone(), range: range(place) });
+                value(found.collect::<Vec<_>>())
+            }
+            request::References::METHOD => {
+                let context = raw.get("context").and_then(|c| c.get("includeDeclaration")).and_then(Json::as_bool);
+                value(locations(context.unwrap_or(true)))
+            }
+            request::DocumentHighlightRequest::METHOD => {
+                let found = names::places(outline, &name, true).into_iter();
+                value(found.map(|p| DocumentHighlight { range: range(p), kind: None }).collect::<Vec<_>>())
+            }
+            request::PrepareRenameRequest::METHOD => {
+                value(PrepareRenameResponse::RangeWithPlaceholder { range: range(place), placeholder: name.name })
+            }
+            _ => {
+                let new = raw.get("newName").and_then(Json::as_str).unwrap_or("");
+                let invalid = |text: String| (ErrorCode::InvalidParams, text);
+                let places = names::renamed(outline, &name, new).map_err(|refused| match refused {
+                    names::Refused::NoName => invalid(format!(
+                        "{new:?} is no name: a name begins with a letter or an underscore, and has letters, digits, \
+                         underscores and dashes"
+                    )),
+                    names::Refused::Taken => invalid(format!("the file has another {}.{new}", name.root)),
+                })?;
+                let edits = places.into_iter().map(|p| TextEdit { range: range(p), new_text: new.to_owned() });
+                let changes = HashMap::from([(d.uri.clone(), edits.collect())]);
+                value(WorkspaceEdit { changes: Some(changes), ..WorkspaceEdit::default() })
+            }
+        }
+    }
+
+    /// Requests about a whole document.
+    fn structure(&self, r: Request) -> Answer {
+        let lines = |range: Range| range.start.line as usize..=range.end.line as usize;
+        match r.method.as_str() {
+            request::DocumentSymbolRequest::METHOD => {
+                let p: DocumentSymbolParams = params(r)?;
+                value(structure::symbols(self.document(&p.text_document)?))
+            }
+            request::FoldingRangeRequest::METHOD => {
+                let p: FoldingRangeParams = params(r)?;
+                value(structure::folds(self.document(&p.text_document)?))
+            }
+            request::DocumentLinkRequest::METHOD => {
+                let p: DocumentLinkParams = params(r)?;
+                value(structure::links(self.document(&p.text_document)?))
+            }
+            request::Formatting::METHOD => {
+                let p: DocumentFormattingParams = params(r)?;
+                value(structure::formatted(self.document(&p.text_document)?, None))
+            }
+            request::RangeFormatting::METHOD => {
+                let p: DocumentRangeFormattingParams = params(r)?;
+                value(structure::formatted(self.document(&p.text_document)?, Some(lines(p.range))))
+            }
+            request::OnTypeFormatting::METHOD => {
+                let p: DocumentOnTypeFormattingParams = params(r)?;
+                let (d, at) = self.place(&p.text_document_position)?;
+                let closed = d.outline().around(at.saturating_sub(1));
+                let first = closed.last().map_or(at, |e| e.header.start as usize);
+                value(structure::formatted(d, Some(d.text.line_of(first)..=d.text.line_of(at))))
+            }
+            request::SemanticTokensFullRequest::METHOD => {
+                let p: SemanticTokensParams = params(r)?;
+                let data = tokens::tokens(self.document(&p.text_document)?);
+                value(SemanticTokens { result_id: None, data })
+            }
+            other => Err((ErrorCode::MethodNotFound, format!("the server does not know {other:?}"))),
+        }
+    }
+
+    fn document(&self, id: &TextDocumentIdentifier) -> Result<&Document, (ErrorCode, String)> {
+        let missing = || (ErrorCode::InvalidParams, format!("{} is not open", id.uri));
+        self.documents.get(&id.uri).ok_or_else(missing)
+    }
+
+    fn place(&self, p: &TextDocumentPositionParams) -> Result<(&Document, usize), (ErrorCode, String)> {
+        let document = self.document(&p.text_document)?;
+        Ok((document, document.text.offset(p.position)))
+    }
+}
+
+fn read<T: DeserializeOwned>(params: Json) -> Option<T> {
+    serde_json::from_value(params).ok()
+}
+
+fn params<T: DeserializeOwned>(r: Request) -> Result<T, (ErrorCode, String)> {
+    serde_json::from_value(r.params).map_err(|e| (ErrorCode::InvalidParams, e.to_string()))
+}
