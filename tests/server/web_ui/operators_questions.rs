@@ -67,6 +67,8 @@ fn questions_of_operators_are_three_clicks_away() {
     let Some(mut browser) = Browser::start(folder.path()) else {
         return notes::missing("questions of operators in the web UI", "chromium is not installed");
     };
+    // A narrower page has its areas behind a menu.
+    browser.emulate(1280, "light");
     let c = Filled::start("web-ui-questions");
     sign_in(&mut browser, &c.agent.address(), &c.agent.token);
     let questions = questions(&c);
@@ -87,7 +89,12 @@ fn questions_of_operators_are_three_clicks_away() {
         browser.wait_for_text(&q.answer);
         let command: Vec<&str> = q.command.iter().map(String::as_str).collect();
         let ran = c.run(&command, &[]);
-        assert!(ran.exit == 0 && !ran.stdout.is_empty(), "{}: {command:?}: {ran:?}", q.question);
+        // What-if ends with an exit code of its own if allocations would be unplaced.
+        assert!(
+            ran.exit <= 2 && ran.stderr.is_empty() && !ran.stdout.is_empty(),
+            "{}: {command:?}: {ran:?}",
+            q.question
+        );
     }
     println!("{} questions, {clicks} clicks", questions.len());
     assert_eq!(browser.problems(), [""; 0]);

@@ -80,6 +80,7 @@ fn table(c: &Filled) -> Vec<Row> {
         ("/ui/storage/volumes".into(), "Host volumes"),
         ("/ui/storage/volumes/dynamic".into(), "Host volumes"),
         ("/ui/storage/volumes/csi".into(), "CSI volumes"),
+        (format!("/ui/storage/volumes/{}", c.volume), "scratch"),
         (format!("/ui/storage/volumes/host/{}", c.volume), "scratch"),
         (format!("/ui/storage/volumes/dynamic/{}@default", c.volume), "scratch"),
         ("/ui/storage/claims".into(), "Claims"),
@@ -147,7 +148,8 @@ fn in_a_file(address: &str) -> bool {
         "/ui/storage/volumes/host/",
         "/ui/storage/volumes/dynamic/",
     ];
-    !absent.iter().any(|part| address.contains(part))
+    let volume = address.strip_prefix("/ui/storage/volumes/").is_some_and(|id| id.len() == 36);
+    !volume && !absent.iter().any(|part| address.contains(part))
 }
 
 /// The name of the one server.

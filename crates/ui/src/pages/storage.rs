@@ -24,6 +24,8 @@ pub(crate) const ROUTES: Routes = Routes {
         ("/ui/storage/volumes", handler!(host_volumes)),
         ("/ui/storage/volumes/dynamic", handler!(host_volumes)),
         ("/ui/storage/volumes/csi", handler!(csi_volumes)),
+        // `encamp ui` links to it.
+        ("/ui/storage/volumes/{volume}", handler!(host_volume)),
         ("/ui/storage/volumes/host/{volume}", handler!(host_volume)),
         ("/ui/storage/volumes/dynamic/{volume}", handler!(host_volume)),
         ("/ui/storage/volumes/csi/{volume}", handler!(csi_volume)),
