@@ -122,6 +122,37 @@ fn the_service_manager_is_notified_of_each_state() {
 }
 
 #[test]
+fn a_watchdog_hears_of_a_working_agent_and_not_of_one_that_stands_still() {
+    let folder = Folder::new("agent-watchdog");
+    let socket = folder.path().join("notify");
+    let manager = UnixDatagram::bind(&socket).expect("a socket");
+    let receive = |limit: Duration| {
+        manager.set_read_timeout(Some(limit)).expect("a timeout");
+        let mut buffer = [0; 100];
+        manager.recv(&mut buffer).map(|length| String::from_utf8_lossy(&buffer[..length]).into_owned())
+    };
+    folder.file("agent.hcl", "ports {\n  http = 0\n  rpc  = 0\n  serf = 0\n}\n");
+    let mut program = Command::new("env");
+    program.arg(format!("NOTIFY_SOCKET={}", socket.display())).arg("WATCHDOG_USEC=300000").arg(path());
+    program.args(["agent", "-config", "agent.hcl", "-dev"]);
+    let mut agent = Agent::launch(&folder, &mut program);
+    assert_eq!(receive(PATIENCE).expect("a message"), "READY=1\n");
+    for _ in 0..2 {
+        assert_eq!(receive(PATIENCE).expect("a message"), "WATCHDOG=1\n");
+    }
+    agent.signal(rustix::process::Signal::STOP);
+    // What was sent before the agent stood still is read first.
+    let silent = (0..20).any(|_| receive(Duration::from_secs(1)).is_err());
+    assert!(silent, "a process that stands still sends messages");
+    agent.signal(rustix::process::Signal::CONT);
+    assert_eq!(receive(PATIENCE).expect("a message"), "WATCHDOG=1\n");
+    agent.signal(rustix::process::Signal::TERM);
+    let last = (0..20).find_map(|_| receive(PATIENCE).ok().filter(|m| m != "WATCHDOG=1\n"));
+    assert_eq!(last.as_deref(), Some("STOPPING=1\n"));
+    agent.exit();
+}
+
+#[test]
 fn metrics_have_both_forms() {
     let folder = Folder::new("agent-metrics");
     let config = "telemetry { disable_hostname = true }\nhttp_api_response_headers { \"X-Extra\" = \"yes\" }";

@@ -29,6 +29,7 @@ Tasks:
   fuzz TARGET [SECONDS]    Build the fuzzers and run one of them: archives, hcl, json,
                            templates or variables (60 seconds)
   long                     Run .ci/release: all tests, long runs and benchmarks
+  release [OPTIONS]        Make the files of a release in dist/; `release help` lists the options
   help                     Print this text
 
 Exit codes: 0 success, 1 a command failed, 2 wrong usage.
@@ -103,6 +104,7 @@ fn main() -> ExitCode {
         ["fuzz", target] => fuzz(target, FUZZ_SECONDS),
         ["fuzz", target, seconds] => seconds_of(seconds).and_then(|seconds| fuzz(target, seconds)),
         ["fuzz", ..] => Err(Failure::Usage("fuzz takes a target and a number of seconds".into())),
+        ["release", args @ ..] => release(args),
         ["long"] => run(&mut Command::new(root().join(".ci/release"))),
         [task @ ("check" | "csi" | "generate" | "long" | "picture" | "help"), ..] => {
             Err(Failure::Usage(format!("{task} takes no arguments")))
@@ -172,6 +174,14 @@ fn cases_seed() -> String {
 fn generate() -> Outcome {
     csi()?;
     GENERATORS.iter().try_for_each(|modules| write_generated(modules))
+}
+
+/// Makes or verifies the files of a release, by a program with the dependencies that this one does without.
+fn release(args: &[&str]) -> Outcome {
+    let mut make = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    make.args(["run", "--quiet", "--locked", "--release", "--package", "xtask-release", "--manifest-path"]);
+    // The working directory stays that of the caller, and so do the paths of files.
+    run(make.arg(root().join("Cargo.toml")).arg("--").args(args))
 }
 
 /// Writes the generated code of crates/csi, by a program with the dependencies that this one does without.

@@ -10,6 +10,7 @@
 //!   `external_plugins`: the plugins that are not run.
 //! - [`autoscale`]: scaling of worker pools.
 //! - [`web_ui`]: the pages of the agent. [`frozen`]: the HTTP API over a state that never changes.
+//! - [`vital_signs`]: whether the running agent still works.
 //! - [`start`]: the running agent; its server has separate threads ([`workplace`]).
 
 pub mod autoscale;
@@ -28,6 +29,7 @@ pub mod profile;
 pub mod server_settings;
 pub mod start;
 pub mod tls;
+pub mod vital_signs;
 pub mod web_ui;
 mod workplace;
 

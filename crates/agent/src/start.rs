@@ -23,6 +23,7 @@ use super::log::{Level, Logs};
 use super::network::{self, Network, NetworkError, SocketError, Sockets};
 use super::server_settings::{self, ServerIdError};
 use super::tls::{AgentTls, NewTls, TlsError};
+use super::vital_signs::VitalSigns;
 use super::web_ui::{WebUi, WebUiError};
 use super::workplace::{Workplace, WorkplaceError};
 use encamp_audit::AuditLog;
@@ -336,6 +337,11 @@ impl Agent {
                 None => std::future::pending().await,
             }
         }
+    }
+
+    /// What tells whether this agent still works; it outlives borrows of the agent.
+    pub fn vital_signs(&self) -> VitalSigns {
+        VitalSigns::new(&self.addresses, [&self.parts.workplace, &self.parts.reception])
     }
 
     /// Leaves the cluster gracefully, before [`Agent::shutdown`].

@@ -1,7 +1,7 @@
 //! The threads of a server.
 
 use thiserror::Error;
-use tokio::runtime::{Builder, Runtime};
+use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::task::JoinError;
 
 /// A future that did not end on the threads of a server.
@@ -41,6 +41,11 @@ impl Workplace {
     ) -> Result<T, WorkplaceError> {
         let runtime = self.0.as_ref().ok_or(WorkplaceError::Stopped)?;
         Ok(runtime.spawn(work).await?)
+    }
+
+    /// Starts tasks on these threads; `None` once they have stopped.
+    pub(super) fn handle(&self) -> Option<Handle> {
+        self.0.as_ref().map(|runtime| runtime.handle().clone())
     }
 
     /// Starts work whose tasks run on these threads.

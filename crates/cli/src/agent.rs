@@ -14,6 +14,7 @@ use super::error::{CommandError, CommandResult};
 use encamp_agent::config::{self, Config, Finding, Sources};
 use encamp_agent::log::{FileSettings, Level, LogSettings, Output};
 use encamp_agent::start::{ReloadAnswer, ReloadRequests};
+use encamp_agent::vital_signs::VitalSigns;
 use encamp_agent::{Agent, Logs, ReloadError, Reloader};
 use encamp_telemetry::Metrics;
 
@@ -204,6 +205,7 @@ impl Process<'_, '_, '_> {
         self.banner(&agent);
         self.logs.release();
         notify(&[NotifyState::Ready]);
+        let _watchdog = sd_notify::watchdog_enabled().map(|limit| Watchdog::start(agent.vital_signs(), limit));
         let mut failed = std::pin::pin!(agent.failed());
         loop {
             let event = tokio::select! {
@@ -332,6 +334,31 @@ impl Process<'_, '_, '_> {
             (false, "") => self.context.ui.plain(""),
             (false, _) => self.context.ui.plain(&format!("    {message}")),
         }
+    }
+}
+
+/// Tells the service manager at intervals that the agent works. It ends with the agent: a stop has its own limit.
+struct Watchdog(tokio::task::JoinHandle<()>);
+
+impl Watchdog {
+    /// The service manager restarts the agent if it hears nothing for `limit`: two checks may be lost.
+    fn start(signs: VitalSigns, limit: Duration) -> Watchdog {
+        let interval = limit / 3;
+        Watchdog(tokio::spawn(async move {
+            loop {
+                match signs.check(interval / 2).await {
+                    Ok(()) => notify(&[NotifyState::Watchdog]),
+                    Err(why) => tracing::error!(target: "agent", "watchdog: {why}"),
+                }
+                tokio::time::sleep(interval).await;
+            }
+        }))
+    }
+}
+
+impl Drop for Watchdog {
+    fn drop(&mut self) {
+        self.0.abort();
     }
 }
 

@@ -117,6 +117,7 @@ pub mod scaling_policy;
 mod search_limit;
 pub mod server;
 pub mod service;
+pub mod setup;
 pub mod sim_c1m;
 pub mod sim_churn;
 pub mod sim_cluster;

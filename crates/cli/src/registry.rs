@@ -26,6 +26,8 @@ pub const COMMANDS: &[fn() -> Entry] = commands![
     autoscale::simulate::AutoscaleSimulate,
     capacity::CapacityCommand,
     completion::Completion,
+    setup::SetupCompletion,
+    setup::SetupMan,
     config_validate::ConfigValidate,
     fmt::Fmt,
     job_diff::JobDiff,
