@@ -558,6 +558,7 @@ fn refused(root: &Value, schema: &Value, value: &Value) -> Option<String> {
             "then",
             "else",
             "required",
+            "format",
             "pattern",
             "minimum",
             "maximum",
