@@ -1,5 +1,4 @@
-//! The language server over its protocol: scenes of `tests/lsp`, the job files of the repository, the program in an
-//! editor.
+//! The language server over its protocol: scenes of `tests/lsp`, the program in an editor, the schema of jobs.
 //!
 //! A scene is a request at a cursor, `‸`, in a file, and what the server answers:
 //!
@@ -412,67 +411,6 @@ fn scenes_are_answered_as_recorded() {
     assert!(all >= 60, "{all} scenes");
 }
 
-/// The files of the repository that job files are read from.
-fn corpus() -> Vec<PathBuf> {
-    let folders = ["tests/oracle/jobspec", "tests/diagnostics", "fixtures/demo", "fixtures/demo/registered"];
-    let mut out = Vec::new();
-    for folder in folders {
-        for entry in std::fs::read_dir(root().join(folder)).expect("a folder") {
-            let path = entry.expect("an entry").path();
-            let name = path.file_name().expect("a name").to_string_lossy().into_owned();
-            let is_job = name.ends_with(".hcl") && !name.ends_with(".vars.hcl");
-            if is_job || name.ends_with(".job.json") || (folder == "tests/diagnostics" && name.ends_with(".json")) {
-                out.push(path);
-            }
-        }
-    }
-    out.sort();
-    out
-}
-
-/// The first diagnostics of every file are those of `job validate`, in its order.
-#[test]
-fn diagnostics_are_those_of_job_validate() {
-    let files = corpus();
-    assert!(files.len() > 220, "{}", files.len());
-    let folder = Folder::new("lsp-corpus");
-    let mut client = Client::start(folder.path(), &[], false);
-    let mut compared = 0;
-    for path in files {
-        let Ok(text) = std::fs::read_to_string(&path) else { continue };
-        let uri = format!("file://{}", path.display());
-        let found = client.open(&uri, 1, &text);
-        let got: Vec<(u64, bool, String)> = found
-            .iter()
-            .map(|d| {
-                let message = d["message"].as_str().unwrap_or("").split("\nhelp: ").next().unwrap_or("").to_owned();
-                (d["range"]["start"]["line"].as_u64().unwrap_or(0) + 1, d["severity"] == 2, message)
-            })
-            .collect();
-        let name = path.file_name().expect("a name").to_str().expect("UTF-8");
-        let api = name.ends_with(".json") && (text.contains("\"TaskGroups\"") || text.contains("\"Job\""));
-        let mut args = vec!["job", "validate", "-diagnostics=json", "-address=http://127.0.0.1:1"];
-        args.extend(api.then_some("-json"));
-        args.push(name);
-        let ran = run_in(path.parent().expect("a folder"), &args);
-        let answer: Value = serde_json::from_str(&ran.stdout).unwrap_or_else(|e| panic!("{name}: {e} {}", ran.stderr));
-        let want: Vec<(u64, bool, String)> = list(&answer["diagnostics"])
-            .iter()
-            .map(|d| {
-                let message = d["message"].as_str().unwrap_or("").to_owned();
-                (d["line"].as_u64().unwrap_or(1), d["severity"] == "warning", message)
-            })
-            .collect();
-        assert_eq!(got.get(..want.len()), Some(want.as_slice()), "{name}: {got:#?}");
-        // Only files with mistakes of the syntax or of names have more to say.
-        let read = found.first().is_none_or(|d| d["code"] == "validate");
-        assert!(!read || got.len() == want.len(), "{name}: {got:#?}");
-        compared += 1;
-    }
-    client.end();
-    assert!(compared > 220, "{compared}");
-}
-
 /// A real editor shows the mistakes of a file and corrects one; where Neovim is not installed, there is nothing to test.
 #[test]
 fn neovim_shows_diagnostics_and_corrects_them() {
@@ -620,6 +558,7 @@ fn refused(root: &Value, schema: &Value, value: &Value) -> Option<String> {
             "then",
             "else",
             "required",
+            "format",
             "pattern",
             "minimum",
             "maximum",

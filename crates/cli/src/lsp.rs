@@ -92,7 +92,7 @@ impl Process {
         address || self.env.selects_cluster || self.env.var("NOMAD_ADDR").is_some()
     }
 
-    /// The state of a snapshot file, as a part: few allocations are ever looked at.
+    /// The state of a snapshot file, as a part: few allocations are ever read.
     fn of_file(&self, file: &str) -> CommandResult<Loaded> {
         let options = archive::Options { lenient: self.flags.reading.ignore_unknown_tables };
         let path = self.env.directory.join(file);

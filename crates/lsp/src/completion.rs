@@ -234,7 +234,7 @@ impl Offer<'_> {
                 let known = self.around.drivers().iter().map(|d| (*d).to_owned());
                 of_cluster(&self.names.drivers.iter().cloned().chain(known).collect())
             }
-            ("service" | "check", "port") | ("config", "ports") => self.ports(),
+            ("check" | "service", "port") | ("config", "ports") => self.ports(),
             ("volume_mount", "volume") => self.siblings("volume"),
             ("constraint" | "affinity" | "spread", "attribute" | "distinct_property") => {
                 let open = typed.rfind("${").is_some();

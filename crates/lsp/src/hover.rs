@@ -176,12 +176,12 @@ fn constraint(outline: &Outline, element: &Element) -> Option<Constraint> {
     let shorthand = ["version", "semver", "regexp", "set_contains"];
     let affinity = ["set_contains_any", "set_contains_all"];
     let short = shorthand.iter().chain(affinity.iter().filter(|_| element.kind == "affinity"));
-    let short = short.filter_map(|name| Some(((*name).to_owned(), text(name)?))).last();
+    let short = short.filter_map(|name| Some(((*name).to_owned(), text(name)?))).next_back();
     let (operand, rtarget) = match short {
         Some((operand, value)) => (operand, value),
         None => (text("operator").unwrap_or_else(|| "=".into()), text("value").unwrap_or_default()),
     };
-    Some(Constraint { ltarget: text("attribute")?, rtarget, operand, ..Constraint::default() })
+    Some(Constraint { ltarget: text("attribute")?, rtarget, operand })
 }
 
 fn attribute(

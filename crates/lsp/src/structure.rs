@@ -60,7 +60,6 @@ fn kind(block: &str) -> SymbolKind {
         "job" => SymbolKind::MODULE,
         "group" => SymbolKind::NAMESPACE,
         "task" => SymbolKind::CLASS,
-        "service" => SymbolKind::INTERFACE,
         "variable" => SymbolKind::VARIABLE,
         "port" => SymbolKind::PROPERTY,
         _ => SymbolKind::STRUCT,
