@@ -140,6 +140,7 @@ pub mod suggest;
 pub mod system;
 pub mod terminal;
 pub mod tls;
+pub mod top;
 pub mod tristate;
 pub mod var;
 pub mod version;

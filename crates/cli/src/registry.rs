@@ -172,6 +172,7 @@ pub const COMMANDS: &[fn() -> Entry] = commands![
     agent_monitor::Monitor,
     agent_export::MonitorExport,
     web::Web,
+    top::Top,
     server::ServerMembers,
     server::ServerJoin,
     operator::raft::RaftListPeers,

@@ -5,6 +5,7 @@
 //! [`screen`]: the terminal. [`progress`], [`monitors`], [`prompts`]: against canned answers. [`streams`]: against a
 //! running agent. [`scenes`]: stored screens, and the pager. [`people`]: messages for terminals only. [`plain`]:
 //! `TERM=dumb`, `NO_COLOR`, and names with control characters.
+//! [`top`]: the views of `encamp top`.
 //! [`choices`], [`job_init`]: objects chosen from a list, and the questions of `job init`.
 
 mod choices;
@@ -17,6 +18,7 @@ mod prompts;
 mod scenes;
 pub mod screen;
 mod streams;
+mod top;
 mod volumes;
 
 use crate::program;

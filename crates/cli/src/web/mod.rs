@@ -6,7 +6,7 @@
 mod file;
 pub(crate) mod hint;
 mod live;
-mod serve;
+pub(crate) mod serve;
 
 use std::process::{Command, Stdio};
 

@@ -53,22 +53,8 @@ pub(super) fn file(
     id: Option<&str>,
     serving: &Serving,
 ) -> CommandResult<u8> {
-    let state = FileState::read(name, reading, context.env)?;
-    let shown = Path::new(name).file_name().map_or_else(|| name.into(), |n| n.to_string_lossy().into_owned());
-    state.notes.iter().for_each(|note| context.ui.warn(note));
     let runtime = runtime()?;
-    let api = runtime.block_on(FrozenApi::start(state.store, state.now)).context("Error reading snapshot")?;
-    let mut flags = vec![format!("-snapshot={}", context.env.directory.join(name).display())];
-    flags.extend(reading.ignore_unknown_tables.then(|| "-ignore-unknown-tables".to_string()));
-    let cluster = Arc::new(FileCluster {
-        api,
-        source: Source::File { name: shown.clone(), taken: state.taken.unwrap_or(0) },
-        commands: commands()?,
-        environment: environment(),
-        directory: scratch()?,
-        flags,
-        registry: Registry::new(),
-    });
+    let (cluster, shown) = file_cluster(context, &runtime, name, reading)?;
     let path = id.map_or_else(|| "/ui/".into(), |id| format!("/ui/search?q={}", encoded(id)));
     let served = until_stopped(context, &runtime, cluster.clone(), &path, &shown, serving);
     runtime.block_on(cluster.api.stop());
@@ -101,6 +87,65 @@ pub(super) fn live(
     let _ = std::fs::remove_dir_all(directory);
     end(runtime);
     served
+}
+
+/// A snapshot file or server backup as a cluster, and its name.
+fn file_cluster(
+    context: &mut Context<'_, '_>,
+    runtime: &Runtime,
+    name: &str,
+    reading: &SnapshotFlags,
+) -> CommandResult<(Arc<FileCluster>, String)> {
+    let state = FileState::read(name, reading, context.env)?;
+    let shown = Path::new(name).file_name().map_or_else(|| name.into(), |n| n.to_string_lossy().into_owned());
+    state.notes.iter().for_each(|note| context.ui.warn(note));
+    let api = runtime.block_on(FrozenApi::start(state.store, state.now)).context("Error reading snapshot")?;
+    let mut flags = vec![format!("-snapshot={}", context.env.directory.join(name).display())];
+    flags.extend(reading.ignore_unknown_tables.then(|| "-ignore-unknown-tables".to_string()));
+    let cluster = Arc::new(FileCluster {
+        api,
+        source: Source::File { name: shown.clone(), taken: state.taken.unwrap_or(0) },
+        commands: commands()?,
+        environment: environment(),
+        directory: scratch()?,
+        flags,
+        registry: Registry::new(),
+    });
+    Ok((cluster, shown))
+}
+
+/// Shows a snapshot file or server backup on the terminal.
+pub(crate) fn top_of_file(
+    context: &mut Context<'_, '_>,
+    name: &str,
+    reading: &SnapshotFlags,
+    colours: bool,
+) -> CommandResult<u8> {
+    let runtime = runtime()?;
+    let (cluster, _) = file_cluster(context, &runtime, name, reading)?;
+    context.env.terminal.handle_signals_in_command();
+    let shown = encamp_top::run::run(cluster.clone(), &runtime, colours);
+    runtime.block_on(cluster.api.stop());
+    let _ = std::fs::remove_dir_all(&cluster.directory);
+    end(runtime);
+    shown.context("Error using the terminal")?;
+    Ok(0)
+}
+
+/// Shows a running cluster on the terminal.
+pub(crate) fn top_of_cluster(
+    context: &mut Context<'_, '_>,
+    general: &GeneralFlags,
+    colours: bool,
+) -> CommandResult<u8> {
+    let client = general.client(context.env)?;
+    let runtime = runtime()?;
+    let cluster = Arc::new(Live::new(client, commands()?, environment(), context.env.directory.clone()));
+    context.env.terminal.handle_signals_in_command();
+    let shown = encamp_top::run::run(cluster, &runtime, colours);
+    end(runtime);
+    shown.context("Error using the terminal")?;
+    Ok(0)
 }
 
 fn runtime() -> CommandResult<Runtime> {
