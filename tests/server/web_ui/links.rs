@@ -87,7 +87,7 @@ fn links_of_thirty_commands_open_the_page_of_their_object() {
         let mut page = client.get(path);
         // The root of the pages is another address.
         if page.status == 307 {
-            page = client.get(&page.header("location").to_string());
+            page = client.get(page.header("location"));
         }
         let title = page.body.split("<h1>").nth(1).and_then(|rest| rest.split("</h1>").next()).unwrap_or_default();
         assert!(page.status == 200 && title.contains(heading), "{command:?}: {path}: {} {title:?}", page.status);

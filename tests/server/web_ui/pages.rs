@@ -173,7 +173,7 @@ fn route<'a>(address: &str, routes: &[&'a str]) -> Option<&'a str> {
         let parts: Vec<&str> = route.split('/').collect();
         let open = parts.last().is_some_and(|p| p.starts_with("{*"));
         let long = if open { path.len() >= parts.len() } else { path.len() == parts.len() };
-        long && parts.iter().zip(&path).all(|(part, given)| !literal(&part) || part == given)
+        long && parts.iter().zip(&path).all(|(part, given)| !literal(part) || part == given)
     };
     let score = |route: &&&str| (route.split('/').filter(|p| literal(p)).count(), !route.contains("{*"));
     routes.iter().filter(fits).max_by_key(score).copied()
