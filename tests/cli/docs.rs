@@ -186,7 +186,8 @@ fn every_command_that_is_named_exists() {
                 let help = run(&[&command[..n], &["-help"]].concat()).stdout;
                 let rest = help.strip_prefix(&format!("Usage: encamp {}", command[..n].join(" ")))?;
                 let rest = Some(rest).filter(|rest| rest.starts_with([' ', '\n']))?;
-                let arguments = rest.lines().next().is_some_and(|l| l.contains('<') && !l.contains("<subcommand>"));
+                let usage = rest.lines().next().unwrap_or_default().replace("[options]", "");
+                let arguments = usage.contains(['<', '[']) && !usage.contains("<subcommand>");
                 (n == command.len() || arguments).then(|| help.clone())
             });
             let help = found.unwrap_or_else(|| panic!("{name}: `{span}`: there is no such command"));

@@ -141,9 +141,9 @@ fn a_watchdog_hears_of_a_working_agent_and_not_of_one_that_stands_still() {
         assert_eq!(receive(PATIENCE).expect("a message"), "WATCHDOG=1\n");
     }
     agent.signal(rustix::process::Signal::STOP);
-    // What was sent before the agent stood still is read first.
-    let silent = (0..20).any(|_| receive(Duration::from_secs(1)).is_err());
-    assert!(silent, "a process that stands still sends messages");
+    // What was sent before the agent was stopped is read first.
+    let paused = (0..20).any(|_| receive(Duration::from_secs(1)).is_err());
+    assert!(paused, "a stopped process sends messages");
     agent.signal(rustix::process::Signal::CONT);
     assert_eq!(receive(PATIENCE).expect("a message"), "WATCHDOG=1\n");
     agent.signal(rustix::process::Signal::TERM);

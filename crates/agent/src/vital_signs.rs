@@ -21,7 +21,7 @@ pub enum Lifeless {
     Threads,
 }
 
-/// What is looked at: the listeners of the HTTP interface, and the threads of the server. That a leader is missing, or
+/// What is checked: the listeners of the HTTP interface, and the threads of the server. That a leader is missing, or
 /// that servers cannot be reached, is no reason to restart an agent.
 #[derive(Debug, Clone)]
 pub struct VitalSigns {
