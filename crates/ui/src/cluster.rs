@@ -63,6 +63,9 @@ pub enum NoCommand {
     /// Too many commands run already.
     #[error("too many commands are running; try again in a moment")]
     Busy,
+    /// It asks a running cluster, and the pages show a file.
+    #[error("`encamp {0}` asks a running cluster; it cannot answer from a file")]
+    NeedsCluster(String),
     /// It wrote more than the pages can show.
     #[error("the command wrote more than {0} bytes")]
     Long(usize),

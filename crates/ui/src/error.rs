@@ -56,6 +56,7 @@ impl PageError {
             PageError::Api { status, .. } => *status,
             PageError::Answer { .. } | PageError::Unreachable(_) => StatusCode::BAD_GATEWAY,
             PageError::Command(NoCommand::Busy) => StatusCode::SERVICE_UNAVAILABLE,
+            PageError::Command(NoCommand::NeedsCluster(_)) => StatusCode::BAD_REQUEST,
             PageError::Command(_) => StatusCode::INTERNAL_SERVER_ERROR,
             PageError::Missing { .. } => StatusCode::NOT_FOUND,
             PageError::Input(_) => StatusCode::BAD_REQUEST,

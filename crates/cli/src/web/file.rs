@@ -26,18 +26,29 @@ pub(super) struct FileCluster {
     pub(super) registry: Registry,
 }
 
-impl FileCluster {
-    /// The arguments with the flags for the file behind the words of the command, if the command has such flags.
-    fn about_file(&self, arguments: Vec<String>) -> Vec<String> {
-        let Some((words, name)) = self.registry.longest_name(&arguments) else { return arguments };
-        let command = self.registry.get(&name);
-        let reads = command.is_some_and(|c| c.clap().get_arguments().any(|a| a.get_long() == Some("snapshot")));
-        if !reads {
-            return arguments;
-        }
+/// The arguments with the flags for the file behind the words of the command, if the command has such flags.
+///
+/// # Errors
+/// The command would ask a cluster: the one of the environment, which is not that of the file.
+fn about_file(registry: &Registry, file: &[String], arguments: Vec<String>) -> Result<Vec<String>, NoCommand> {
+    let Some((words, name)) = registry.longest_name(&arguments) else { return Ok(arguments) };
+    let flags: Vec<String> = registry.get(&name).into_iter().flat_map(|c| longs(c.clap())).collect();
+    let has = |flag: &str| flags.iter().any(|f| f == flag);
+    // It only prints what it would register.
+    let prints = has("output") && arguments.iter().any(|a| a == "-output");
+    if has("snapshot") {
         let (words, rest) = arguments.split_at(words.min(arguments.len()));
-        words.iter().chain(&self.flags).chain(rest).cloned().collect()
+        Ok(words.iter().chain(file).chain(rest).cloned().collect())
+    } else if has("address") && !prints {
+        Err(NoCommand::NeedsCluster(name))
+    } else {
+        Ok(arguments)
     }
+}
+
+/// The long flags of a command.
+fn longs(command: &clap::Command) -> Vec<String> {
+    command.get_arguments().filter_map(|a| a.get_long().map(str::to_string)).collect()
 }
 
 impl Cluster for FileCluster {
@@ -55,8 +66,29 @@ impl Cluster for FileCluster {
         arguments: Vec<String>,
         input: Vec<u8>,
     ) -> BoxFuture<'_, Result<CommandOutput, NoCommand>> {
-        let arguments = self.about_file(arguments);
-        let (environment, directory) = (self.environment.clone(), self.directory.clone());
-        Box::pin(self.commands.run(Invocation { arguments, environment, directory, input }))
+        Box::pin(async move {
+            let arguments = about_file(&self.registry, &self.flags, arguments)?;
+            let (environment, directory) = (self.environment.clone(), self.directory.clone());
+            self.commands.run(Invocation { arguments, environment, directory, input }).await
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_ask_the_file_or_nothing() {
+        let (registry, file) = (Registry::new(), vec!["-snapshot=c.json".to_string()]);
+        let of = |line: &str| about_file(&registry, &file, line.split(' ').map(str::to_string).collect());
+        let given = |line: &str| of(line).expect("a command for files").join(" ");
+        assert_eq!(given("what-if -down=n1"), "what-if -snapshot=c.json -down=n1");
+        assert_eq!(given("job plan -json web.hcl"), "job plan -snapshot=c.json -json web.hcl");
+        assert_eq!(given("job run -output web.hcl"), "job run -output web.hcl");
+        assert_eq!(given("fmt web.hcl"), "fmt web.hcl");
+        for line in ["eval explain -suggest e1", "job run web.hcl", "node status n1"] {
+            assert!(matches!(of(line), Err(NoCommand::NeedsCluster(_))), "{line}");
+        }
     }
 }

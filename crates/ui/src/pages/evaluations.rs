@@ -79,7 +79,7 @@ async fn one(visit: &Visit, id: &str) -> Result<Page, PageError> {
             @for missing in &e.missing_non_node_resources { p { "Missing: " (missing) } }
             (why::unplaced(&e.failed_tg_allocs))
             (why::rejections(&e.plan_rejections))
-            (suggestions(visit, &e).await?)
+            @if visit.source().is_live() { (suggestions(visit, &e).await?) }
         }
         h2 { "Allocations of this evaluation" }
         (allocations::table(visit, &placed, none()).markup())
