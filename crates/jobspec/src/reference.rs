@@ -97,8 +97,20 @@ impl Place {
             return matches!(self.allowed, Allowed::Anything).then_some(*self);
         };
         let block = schema.blocks.iter().find(|b| b.name == kind)?;
-        let member = self.schema.and_then(|s| member(s, &block.json()));
+        let member = self.member(&block.json());
         Some(Place { kind: block.name, allowed: inside(&block.inside), schema: member.and_then(content) })
+    }
+
+    /// What a block sets. Those of a job or group that its type does not have are for its groups and tasks.
+    fn member(&self, name: &str) -> Option<&'static Json> {
+        let own = self.schema?;
+        let group = || member(&SCHEMA, "TaskGroups").and_then(content);
+        let task = || group().and_then(|group| member(group, "Tasks")).and_then(content);
+        member(own, name).or_else(|| match self.kind {
+            "job" => group().and_then(|s| member(s, name)).or_else(|| member(task()?, name)),
+            "group" => member(task()?, name),
+            _ => None,
+        })
     }
 
     /// Whether any attribute is allowed.
@@ -167,7 +179,7 @@ impl Place {
             once: matches!(b.occurs, Occurs::Once | Occurs::OnceOfType),
             or_map: matches!(b.inside, Inside::StringsOrMap),
             free: matches!(inside(&b.inside), Allowed::Anything),
-            description: self.schema.and_then(|s| member(s, &b.json())).and_then(description),
+            description: self.member(&b.json()).and_then(description),
         };
         schema.blocks.iter().map(block).collect()
     }

@@ -225,7 +225,7 @@ mod tests {
             ("job \"a\" {\n  gr|", vec!["job"], Part::Name, "gr"),
             ("job \"a\" {\n  x = = \"\n  group \"g\" {\n    co|", vec!["job", "group"], Part::Name, "co"),
             ("job \"a\" {\n  type = |", vec!["job"], value("type"), ""),
-            ("job \"a\" {\n  type = \"ba|", vec!["job"], Part::Text("type".into(), 21), "ba"),
+            ("job \"a\" {\n  type = \"ba|", vec!["job"], Part::Text("type".into(), 20), "ba"),
             ("job \"a\" {\n  priority = var.p|\n}", vec!["job"], value("priority"), "var.p"),
             ("job \"a\" {\n  datacenters = [\"|", vec!["job"], Part::Text("datacenters".into(), 28), ""),
             ("job \"|", vec![], Part::Label("job".into()), ""),

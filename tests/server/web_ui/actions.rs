@@ -200,6 +200,7 @@ fn clients_variables_and_settings_are_changed_by_forms() {
     client(&c, &mut p);
     variables(&c, &mut p);
     access(&c, &mut p);
+    until("a registered service", || !c.agent.list("/v1/service/shop").is_empty());
     p.open("/ui/services/shop@default");
     p.confirm("Delete", "deleted");
     for (kind, new, name) in [("namespaces", "New namespace", "Team"), ("pools", "New node pool", "gpu")] {

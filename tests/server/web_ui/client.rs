@@ -86,23 +86,24 @@ impl Client {
 }
 
 fn parsed(bytes: &[u8]) -> Answer {
-    let text = String::from_utf8_lossy(bytes);
-    let (head, body) = text.split_once("\r\n\r\n").expect("head and body");
+    let end = bytes.windows(4).position(|four| four == b"\r\n\r\n").expect("head and body");
+    let (head, body) = (String::from_utf8_lossy(&bytes[..end]), &bytes[end + 4..]);
     let mut lines = head.lines();
     let status = lines.next().and_then(|line| line.split(' ').nth(1)).and_then(|s| s.parse().ok()).expect("a status");
     let header = |line: &str| line.split_once(": ").map(|(n, v)| (n.to_lowercase(), v.to_string()));
     let headers: Vec<_> = lines.filter_map(header).collect();
     let chunked = headers.iter().any(|(n, v)| n == "transfer-encoding" && v == "chunked");
-    let body = if chunked { joined(body) } else { body.to_string() };
-    Answer { status, headers, body }
+    let body = if chunked { joined(body) } else { body.to_vec() };
+    Answer { status, headers, body: String::from_utf8_lossy(&body).into_owned() }
 }
 
-/// The chunks of a body.
-fn joined(mut rest: &str) -> String {
-    let mut out = String::new();
-    while let Some((size, after)) = rest.split_once("\r\n") {
-        let size = usize::from_str_radix(size, 16).expect("a size");
-        out.push_str(after.get(..size).expect("a chunk"));
+/// The chunks of a body, which may be compressed.
+fn joined(mut rest: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    while let Some(end) = rest.windows(2).position(|two| two == b"\r\n") {
+        let size = std::str::from_utf8(&rest[..end]).ok().and_then(|size| usize::from_str_radix(size, 16).ok());
+        let (size, after) = (size.expect("a size"), &rest[end + 2..]);
+        out.extend_from_slice(after.get(..size).expect("a chunk"));
         rest = after.get(size + 2..).unwrap_or_default();
         if size == 0 {
             break;

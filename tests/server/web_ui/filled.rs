@@ -80,7 +80,7 @@ pub fn web(script: &str) -> Value {
 }
 
 /// What the task of job `web` runs: it prints a line for each file of its directory `local/say`.
-pub const SAYS: &str = "echo started; mkdir -p local/say; while true; do for f in local/say/*; do [ -f $f ] && cat $f && rm $f; \
+pub const SAYS: &str = "echo started; mkdir -p local/say; while true; do for f in local/say/*; do [ -s $f ] && cat $f && rm $f; \
                         done; sleep 0.1; done";
 
 /// A service that waits.

@@ -290,7 +290,7 @@ mod tests {
             ("job plan -hel", &["-help "]),
             ("alloc exec -it", &[]),
             ("agent -addr", &[]),
-            ("version -", &["-help "]),
+            ("version -", &["-help ", "-json "]),
             ("sim c1m -addr", &[]),
             // Flags stop at the first argument, except where they do not, and at `--`.
             ("job plan x -diag", &["<-diag hcl nomad json>"]),
