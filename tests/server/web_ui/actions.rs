@@ -154,6 +154,7 @@ const URGENT: &str = r#"job "urgent" {
 "#;
 
 #[test]
+#[ignore = "takes long: `cargo xtask test all` runs it"]
 fn tasks_are_followed_entered_restarted_and_stopped() {
     let c = Filled::start("web-ui-tasks");
     let Some(mut p) = Person::signed_in(&c, "web-ui-tasks") else { return };
@@ -191,6 +192,7 @@ fn tasks_are_followed_entered_restarted_and_stopped() {
 }
 
 #[test]
+#[ignore = "takes long: `cargo xtask test all` runs it"]
 fn clients_variables_and_settings_are_changed_by_forms() {
     let c = Filled::start("web-ui-settings-forms");
     let Some(mut p) = Person::signed_in(&c, "web-ui-settings-forms") else { return };

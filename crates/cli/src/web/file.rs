@@ -86,7 +86,7 @@ mod tests {
         assert_eq!(given("what-if -down=n1"), "what-if -snapshot=c.json -down=n1");
         assert_eq!(given("job plan -json web.hcl"), "job plan -snapshot=c.json -json web.hcl");
         assert_eq!(given("job run -output web.hcl"), "job run -output web.hcl");
-        assert_eq!(given("fmt web.hcl"), "fmt web.hcl");
+        assert_eq!(given("version -json"), "version -json");
         for line in ["eval explain -suggest e1", "job run web.hcl", "node status n1"] {
             assert!(matches!(of(line), Err(NoCommand::NeedsCluster(_))), "{line}");
         }
