@@ -7,7 +7,7 @@
 //! - [`edit`]: edits of a job file by its tokens.
 //! - [`explain`]: locations of problems in a job file, and hints.
 //! - [`fmt`]: formats job files.
-//! - [`reference`]: what job files may contain, with the description of each field; the JSON schema of jobs.
+//! - [`mod@reference`]: what job files may contain, with the description of each field; the JSON schema of jobs.
 //! - [`mod@write`]: writes job files from jobs.
 //!
 //! **May use** `encamp_hcl`, `encamp_model`. **Never** holds network, clock.
