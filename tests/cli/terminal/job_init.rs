@@ -105,10 +105,13 @@ fn narrow_windows_break_no_line() {
     let narrow = Size { columns: 40, rows: 12 };
     let screen = encamp(narrow, &folder, NOBODY, &["job", "init"]);
     for mark in ["> service", "> batch", "> system", "> sysbatch"] {
-        screen.wait_for(mark);
+        // The list comes in several writes.
+        screen.wait_until(&format!("{mark:?} in five lines"), |screen, _| {
+            let contents = screen.contents();
+            contents.contains(mark) && contents.trim_end().lines().count() == 5
+        });
         let contents = screen.contents();
         let lines: Vec<&str> = contents.trim_end().lines().collect();
-        assert_eq!(lines.len(), 5, "{contents}");
         // A line that the terminal wraps is one line here.
         assert!(lines.iter().all(|line| line.chars().count() < usize::from(narrow.columns)), "{contents}");
         screen.press(DOWN);
