@@ -31,6 +31,7 @@ mod layout;
 mod live;
 mod pages;
 mod parts;
+mod rights;
 mod routes;
 mod security;
 mod session;

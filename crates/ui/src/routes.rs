@@ -21,7 +21,7 @@ use crate::pages::{AREAS, Done, QUESTIONS, oidc, sign_in};
 use crate::parts::state::{Tone, notice};
 use crate::session::{Entrance, Session, Sessions};
 use crate::visit::Visit;
-use crate::{assets, security, session};
+use crate::{assets, rights, security, session};
 
 /// The longest form, in bytes: job files are parts of forms.
 const MAX_FORM: usize = 4 << 20;
@@ -36,6 +36,15 @@ const FORM_TOKEN: &str = "form_token";
 struct Ui {
     cluster: Arc<dyn Cluster>,
     sessions: Arc<Sessions>,
+    rights: Arc<rights::Known>,
+}
+
+impl Ui {
+    /// The visit with the rights of its person.
+    async fn with_rights(&self, visit: Visit, session: &Session) -> Visit {
+        let rights = self.rights.of(&visit, self.sessions.signature_of(&session.token)).await;
+        visit.with_rights(rights)
+    }
 }
 
 /// The service of all paths below `/ui/`.
@@ -43,7 +52,11 @@ struct Ui {
 /// # Errors
 /// The system has no random numbers.
 pub fn router(cluster: Arc<dyn Cluster>, entrance: Entrance) -> std::io::Result<Router> {
-    let ui = Ui { cluster, sessions: Arc::new(Sessions::new(entrance).map_err(std::io::Error::other)?) };
+    let ui = Ui {
+        cluster,
+        sessions: Arc::new(Sessions::new(entrance).map_err(std::io::Error::other)?),
+        rights: Arc::default(),
+    };
     let mut router = Router::new()
         // The cookies are those of `/ui/`.
         .route("/ui", get(async || security::protect(to_overview())))
@@ -101,6 +114,7 @@ fn page(handler: PageHandler) -> MethodRouter<Ui, Infallible> {
             Ok(Begun::Answered(response)) => return security::protect(response),
             Err(refused) => return plain(&refused),
         };
+        let visit = ui.with_rights(visit, &session).await;
         let page = handler(&visit).await;
         let (status, page) = match page {
             Ok(page) => (StatusCode::OK, page),
@@ -134,7 +148,10 @@ fn question(handler: QuestionHandler) -> MethodRouter<Ui, Infallible> {
     post(async move |State(ui): State<Ui>, names: RawPathParams, request: Request| {
         let headers = request.headers().clone();
         let (session, visit) = match submitted(&ui, &names, request).await {
-            Ok(submitted) => submitted,
+            Ok((session, visit)) => {
+                let visit = ui.with_rights(visit, &session).await;
+                (session, visit)
+            }
             Err(refused) => return plain(&refused),
         };
         match handler(&visit).await {

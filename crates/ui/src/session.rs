@@ -163,6 +163,11 @@ impl Sessions {
         }
     }
 
+    /// A text that stands for an API token, of which it tells nothing.
+    pub(crate) fn signature_of(&self, token: &SecretString) -> String {
+        self.sign("token", token.expose())
+    }
+
     fn sign(&self, purpose: &str, of: &str) -> String {
         URL_SAFE_NO_PAD.encode(hmac::sign(&self.key, format!("{purpose}\0{of}").as_bytes()))
     }

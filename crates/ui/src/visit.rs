@@ -6,9 +6,8 @@ use std::time::Duration;
 
 use axum::body::{Body, to_bytes};
 use axum::http::{Extensions, Method, Request, Response, StatusCode, header};
+use encamp_acl::{Acl, Capability, Need};
 use encamp_model::SecretString;
-use encamp_model::acl::AclToken;
-use encamp_model::status::AclTokenType;
 use futures_util::StreamExt as _;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Serialize;
@@ -18,6 +17,7 @@ use tokio::time::timeout;
 use crate::appearance::Label;
 use crate::cluster::{Cluster, CommandOutput, Source, Unreachable};
 use crate::error::PageError;
+use crate::rights::Rights;
 
 /// The longest answer that a page is made of, in bytes.
 const MAX_ANSWER: usize = 256 << 20;
@@ -45,6 +45,8 @@ pub(crate) struct ReadMeta {
 pub(crate) struct Visit {
     cluster: Arc<dyn Cluster>,
     token: SecretString,
+    /// What the person may do.
+    rights: Rights,
     /// What the server knows of the browser's connection: API requests have it too.
     connection: Extensions,
     /// The path of the page, as the browser sent it.
@@ -71,7 +73,7 @@ impl Visit {
         now: i64,
     ) -> Visit {
         let (names, fields, connection) = (Vec::new(), Vec::new(), Extensions::new());
-        Visit { cluster, token, connection, path, names, parameters, fields, form_token, now }
+        Visit { cluster, token, rights: None, connection, path, names, parameters, fields, form_token, now }
     }
 
     /// The same with what the server knows of the browser's connection.
@@ -99,7 +101,13 @@ impl Visit {
 
     /// The same with another token.
     pub(crate) fn with_token(&self, token: SecretString) -> Visit {
-        Visit { token, ..self.clone() }
+        Visit { token, rights: None, ..self.clone() }
+    }
+
+    /// The same with what the person may do.
+    pub(crate) fn with_rights(mut self, rights: Rights) -> Visit {
+        self.rights = rights;
+        self
     }
 
     /// What the pages are about.
@@ -274,13 +282,19 @@ impl Visit {
         self.json(path, response).await
     }
 
-    /// Whether the person may do everything, as far as the cluster tells: with a management token, or without ACLs.
-    pub(crate) async fn may_manage(&self) -> bool {
-        if !self.source().is_live() {
-            return false;
-        }
-        let token: AclToken = self.read("/v1/acl/token/self", &[]).await.unwrap_or_default();
-        token.r#type == AclTokenType::Management || token.accessor_id == "acls-disabled"
+    /// Whether the person may do everything, and the cluster says so: with a management token, or without access control.
+    pub(crate) fn may_manage(&self) -> bool {
+        self.source().is_live() && self.rights.as_deref().is_some_and(Acl::is_management)
+    }
+
+    /// Whether a page offers an action: in a live cluster, unless the person lacks the right that the action needs.
+    pub(crate) fn offers(&self, need: &Need<'_>) -> bool {
+        self.source().is_live() && self.rights.as_deref().is_none_or(|acl| acl.allows(need))
+    }
+
+    /// The same for an action that needs one of some capabilities in a namespace.
+    pub(crate) fn offers_in(&self, namespace: &str, any_of: &[Capability]) -> bool {
+        self.offers(&Need::Namespace(namespace, any_of))
     }
 
     /// # Errors

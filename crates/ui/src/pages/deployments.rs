@@ -1,6 +1,7 @@
 //! Deployments: the list, one deployment, and promoting, failing, pausing and resuming it.
 
 use axum::http::Method;
+use encamp_acl::Capability;
 use encamp_model::DeploymentStatus;
 use encamp_model::responses::DeploymentUpdateResponse;
 use maud::{Markup, html};
@@ -116,15 +117,19 @@ pub(super) fn summary(visit: &Visit, d: &Deployment) -> Markup {
 
 fn actions(visit: &Visit, d: &Deployment) -> Markup {
     let to = |action: &str| format!("/ui/deployments/{}/{action}", encoded(&d.id));
+    let may = |capability| visit.offers_in(&d.namespace, &[Capability::SubmitJob, capability]);
     let fail = format!("Fail deployment {} of job {}?", link::short(&d.id), d.job_id);
     html! {
         @if visit.source().is_live() && d.is_active() {
             div.actions {
-                @if d.waits_for_promotion() { (form::button(visit, &to("promote"), "Promote", None)) }
-                @if d.status == DeploymentStatus::Paused { (form::button(visit, &to("resume"), "Resume", None)) }
-                @else if d.status == DeploymentStatus::Blocked { (form::button(visit, &to("unblock"), "Unblock", None)) }
-                @else { (form::button(visit, &to("pause"), "Pause", None)) }
-                (form::button(visit, &to("fail"), "Fail", Some(&fail)))
+                @if d.waits_for_promotion() && may(Capability::PromoteDeployment) { (form::button(visit, &to("promote"), "Promote", None)) }
+                @if d.status == DeploymentStatus::Blocked {
+                    @if may(Capability::UnblockDeployment) { (form::button(visit, &to("unblock"), "Unblock", None)) }
+                } @else if may(Capability::PauseDeployment) {
+                    @if d.status == DeploymentStatus::Paused { (form::button(visit, &to("resume"), "Resume", None)) }
+                    @else { (form::button(visit, &to("pause"), "Pause", None)) }
+                }
+                @if may(Capability::FailDeployment) { (form::button(visit, &to("fail"), "Fail", Some(&fail))) }
             }
         }
     }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use axum::http::Method;
+use encamp_acl::{Need, PoolCapability};
 use encamp_model::cluster::{Namespace, NodePool};
 use encamp_model::responses::NodeListStub;
 use maud::{Markup, html};
@@ -38,7 +39,7 @@ const BUILT_IN_POOLS: [&str; 2] = ["all", "default"];
 
 /// `/ui/namespaces`
 async fn list(visit: &Visit) -> Result<Page, PageError> {
-    let manage = visit.may_manage().await;
+    let manage = visit.may_manage();
     let namespaces: Vec<Namespace> = visit.read("/v1/namespaces", &[]).await?;
     let pools = Request::new(visit, "/v1/node/pools").read::<NodePool>().await?;
     let mut table = Table::new(
@@ -70,7 +71,7 @@ async fn list(visit: &Visit) -> Result<Page, PageError> {
     }
     let body = html! {
         h2 { "Namespaces" } (table.markup()) @if manage { (creation(visit, "New namespace", "/ui/namespaces")) }
-        h2 { "Node pools" } (pools.markup(visit, &pool_table)) @if visit.source().is_live() { (creation(visit, "New node pool", "/ui/pools")) }
+        h2 { "Node pools" } (pools.markup(visit, &pool_table)) @if visit.offers(&Need::AnyPool) { (creation(visit, "New node pool", "/ui/pools")) }
     };
     Ok(Page::new(Area::Namespaces, "Namespaces and node pools", body))
 }
@@ -101,7 +102,7 @@ fn meta_of(visit: &Visit) -> Result<BTreeMap<&str, &str>, PageError> {
 
 /// `/ui/namespaces/{name}`
 async fn namespace(visit: &Visit) -> Result<Page, PageError> {
-    let manage = visit.may_manage().await;
+    let manage = visit.may_manage();
     let name = visit.name("name");
     let found: Option<Namespace> = visit.find(&path("/v1/namespace/", name, ""), &[]).await?;
     let namespace = found.ok_or_else(|| PageError::Missing { kind: "namespace", name: name.to_string() })?;
@@ -153,9 +154,11 @@ async fn pool(visit: &Visit) -> Result<Page, PageError> {
         ]))
         h2 { "Clients" } (nodes.markup(visit, &table))
         (values("Metadata", &pool.meta))
-        @if visit.source().is_live() && !BUILT_IN_POOLS.contains(&name) {
+        @if visit.offers(&Need::Pool(name, PoolCapability::Write)) && !BUILT_IN_POOLS.contains(&name) {
             h2 { "Change" }
             (form::action(visit, "/ui/pools", &html! { input type="hidden" name="name" value=(name); (described(&pool.description, &pool.meta)) }))
+        }
+        @if visit.offers(&Need::Pool(name, PoolCapability::Delete)) && !BUILT_IN_POOLS.contains(&name) {
             (form::button(visit, &path("/ui/pools/", name, "/delete"), "Delete", Some("Delete this node pool?")))
         }
     };

@@ -1,6 +1,7 @@
 //! Services that allocations register with the cluster.
 
 use axum::http::Method;
+use encamp_acl::Capability;
 use encamp_model::records::ServiceRegistration;
 use maud::{Markup, html};
 use serde_json::Value;
@@ -73,6 +74,7 @@ async fn service(visit: &Visit) -> Result<Page, PageError> {
     let empty = html! { "No allocation registers this service now." };
     let mut table =
         Table::new("Registrations", &["Address", "Job", "Allocation", "Client", "Datacenter", "Tags", "Action"], empty);
+    let deletes = visit.offers_in(namespace, &[Capability::SubmitJob, Capability::DeleteServiceRegistration]);
     for row in &found.rows {
         let to = format!("{}/{}/delete", address(namespace, name), encoded(&row.id));
         table.row([
@@ -82,7 +84,7 @@ async fn service(visit: &Visit) -> Result<Page, PageError> {
             link::client(&row.node_id, ""),
             html! { (row.datacenter) },
             tags(&row.tags),
-            html! { @if visit.source().is_live() { (form::button(visit, &to, "Delete", Some("Delete this registration?"))) } },
+            html! { @if deletes { (form::button(visit, &to, "Delete", Some("Delete this registration?"))) } },
         ]);
     }
     let body = found.markup(visit, &table);

@@ -1,6 +1,7 @@
 //! Storage: CSI volumes, dynamic host volumes, claims of task groups, and CSI plugins.
 
 use axum::http::Method;
+use encamp_acl::Capability;
 use encamp_model::HostVolumeState;
 use encamp_model::alloc::AllocListStub;
 use encamp_model::volume::{CsiPlugin, CsiVolume, HostVolume, TaskGroupHostVolumeClaim};
@@ -155,7 +156,7 @@ async fn claims(visit: &Visit) -> Result<Page, PageError> {
             link::job(&row.namespace, &row.job_id),
             html! { (row.task_group_name) },
             link::allocation(&row.alloc_id),
-            html! { @if visit.source().is_live() { (form::button(visit, &to, "Delete", Some("The task group loses its volume when it is placed again. Delete the claim?"))) } },
+            html! { @if visit.offers_in(&row.namespace, &[Capability::HostVolumeDelete]) { (form::button(visit, &to, "Delete", Some("The task group loses its volume when it is placed again. Delete the claim?"))) } },
         ]);
     }
     Ok(page(visit, "Claims", false, &found.markup(visit, &table)))
@@ -199,7 +200,7 @@ async fn host_volume(visit: &Visit) -> Result<Page, PageError> {
             ("Created", time::moment(visit, volume.create_time)),
             ("Changed", time::moment(visit, volume.modify_time)),
         ]))
-        @if visit.source().is_live() { div.actions { (form::button(visit, &deletion, "Delete", Some("Delete this volume and its data?"))) } }
+        @if visit.offers_in(&volume.namespace, &[Capability::HostVolumeDelete]) { div.actions { (form::button(visit, &deletion, "Delete", Some("Delete this volume and its data?"))) } }
         h2 { "Allocations" } (allocations(visit, &volume.allocations))
         @if !volume.constraints.is_empty() { h2 { "Constraints" } ul { @for c in &volume.constraints { li { code { (c.ltarget) " " (c.operand.as_str()) " " (c.rtarget) } } } } }
         (values("Parameters", &volume.parameters))
@@ -227,7 +228,7 @@ async fn csi_volume(visit: &Visit) -> Result<Page, PageError> {
             ("Controllers", healthy(volume.controllers_healthy, volume.controllers_expected)),
             ("Nodes", healthy(volume.nodes_healthy, volume.nodes_expected)),
         ]))
-        @if visit.source().is_live() { div.actions { (form::button(visit, &deregister, "Deregister", Some("Deregister this volume? Its data stays."))) } }
+        @if visit.offers_in(&volume.namespace, &[Capability::CsiWriteVolume]) { div.actions { (form::button(visit, &deregister, "Deregister", Some("Deregister this volume? Its data stays."))) } }
         h2 { "Allocations" } (allocations(visit, &volume.allocations))
         (values("Parameters", &volume.parameters))
         (values("Context", &volume.context))

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use axum::http::{Method, StatusCode};
+use encamp_acl::{Need, VariableCapability};
 use encamp_model::VariableMetadata;
 use encamp_model::json::null_is_default;
 use maud::{Markup, html};
@@ -68,7 +69,7 @@ async fn list(visit: &Visit) -> Result<Page, PageError> {
     };
     let body = html! {
         (form::filter(visit, &fields))
-        @if visit.source().is_live() { p { a.button href="/ui/variables/new" { "New variable" } } }
+        @if visit.offers(&Need::AnyVariable("*")) { p { a.button href="/ui/variables/new" { "New variable" } } }
         (found.markup(visit, &table))
     };
     Ok(Page::new(Area::Variables, "Variables", body).follows(["Variable:*"]))
@@ -103,20 +104,23 @@ async fn variable(visit: &Visit) -> Result<Page, PageError> {
         table
             .row([html! { code { (key) } }, html! { @if shown { pre { (value) } } @else { span.muted { "hidden" } } }]);
     }
+    let may = |capability| visit.offers(&Need::Variable(&about.namespace, &about.path, capability));
     let (toggle, label) = if shown { (None, "Hide the values") } else { (Some("shown"), "Show the values") };
     let body = html! {
         (metadata(visit, about))
         p { a.button href=(visit.address_with("values", toggle)) { (label) } }
         (table.markup())
-        @if visit.source().is_live() {
+        @if may(VariableCapability::Write) || may(VariableCapability::Destroy) {
             div.actions {
-                a.button href={ (here) "/edit" } { "Edit" }
-                (form::action(visit, "/ui/variables/delete", &html! {
-                    input type="hidden" name="path" value=(about.path);
-                    input type="hidden" name="namespace" value=(about.namespace);
-                    input type="hidden" name="index" value=(about.modify_index);
-                    button type="submit" data-question="Delete this variable?" { "Delete" }
-                }))
+                @if may(VariableCapability::Write) { a.button href={ (here) "/edit" } { "Edit" } }
+                @if may(VariableCapability::Destroy) {
+                    (form::action(visit, "/ui/variables/delete", &html! {
+                        input type="hidden" name="path" value=(about.path);
+                        input type="hidden" name="namespace" value=(about.namespace);
+                        input type="hidden" name="index" value=(about.modify_index);
+                        button type="submit" data-question="Delete this variable?" { "Delete" }
+                    }))
+                }
             }
         }
         @if let Some(job) = about.path.strip_prefix("nomad/jobs/") {

@@ -80,6 +80,11 @@ impl Canned {
         Canned::of(Source::Agent { region: "global".into(), acl: false })
     }
 
+    /// A running cluster that checks tokens.
+    pub(crate) fn with_access_control() -> Canned {
+        Canned::of(Source::Agent { region: "global".into(), acl: true })
+    }
+
     /// A snapshot file.
     pub(crate) fn file() -> Canned {
         Canned::of(Source::File { name: "backup.snap".into(), taken: 1_700_000_000_000_000_000 })

@@ -13,6 +13,7 @@ mod oidc;
 mod overview;
 mod plan;
 mod questions;
+mod rights;
 mod sample;
 mod sample_cluster;
 mod search;

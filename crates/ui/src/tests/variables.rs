@@ -111,10 +111,12 @@ async fn services_link_to_their_registrations() {
 
 #[tokio::test]
 async fn forms_of_access_are_shown_to_those_who_may_manage_it() {
-    let client = Canned::live().get("/v1/acl/roles", json!([])).get("/v1/acl/token/self", json!({ "Type": "client" }));
+    let roles = |cluster: Canned| cluster.get("/v1/acl/roles", json!([]));
+    let client = roles(Canned::with_access_control()).get("/v1/acl/token/self", json!({ "Type": "client" }));
     client.open("/ui/access-control/roles").await.has_not(&["New role"]);
-    let off = Canned::live()
-        .get("/v1/acl/roles", json!([]))
-        .get("/v1/acl/token/self", json!({ "Type": "client", "AccessorID": "acls-disabled" }));
-    off.open("/ui/access-control/roles").await.has(&["New role"]);
+    let unknown = roles(Canned::with_access_control());
+    unknown.open("/ui/access-control/roles").await.has_not(&["New role"]);
+    let all = roles(Canned::with_access_control()).get("/v1/acl/token/self", json!({ "Type": "management" }));
+    all.open("/ui/access-control/roles").await.has(&["New role"]);
+    roles(Canned::live()).open("/ui/access-control/roles").await.has(&["New role"]);
 }

@@ -112,7 +112,7 @@ fn policy_links<'a>(policies: impl IntoIterator<Item = &'a str>) -> Markup {
 // ---- Roles ----
 
 async fn roles(visit: &Visit) -> Result<Page, PageError> {
-    let manage = visit.may_manage().await;
+    let manage = visit.may_manage();
     let read = visit.read::<Vec<AclRole>>("/v1/acl/roles", &[]).await;
     let content = read.map(|roles| {
         let empty = html! { "No roles that your token may see. A role names policies, so that tokens need not." };
@@ -148,7 +148,7 @@ fn role_form(visit: &Visit, role: &AclRole) -> Markup {
 }
 
 async fn role(visit: &Visit) -> Result<Page, PageError> {
-    let manage = visit.may_manage().await;
+    let manage = visit.may_manage();
     let role: AclRole = get(visit, "/v1/acl/role/", "role", visit.name("id")).await?;
     let body = html! {
         (facts(&[
@@ -180,7 +180,7 @@ async fn delete_role(visit: &Visit) -> Result<Done, PageError> {
 // ---- Auth methods and binding rules: their many fields are changed as JSON, as the API has them. ----
 
 async fn methods(visit: &Visit) -> Result<Page, PageError> {
-    let manage = visit.may_manage().await;
+    let manage = visit.may_manage();
     let read = visit.read::<Vec<AclAuthMethod>>("/v1/acl/auth-methods", &[]).await;
     let content = read.map(|methods| {
         let empty = html! { "No auth methods. With one, people sign in at an identity provider instead of with a token." };
@@ -200,7 +200,7 @@ async fn methods(visit: &Visit) -> Result<Page, PageError> {
 }
 
 async fn method(visit: &Visit) -> Result<Page, PageError> {
-    let manage = visit.may_manage().await;
+    let manage = visit.may_manage();
     let name = visit.name("name");
     let object: Value = get(visit, "/v1/acl/auth-method/", "auth method", name).await?;
     let method: AclAuthMethod = serde_json::from_value(object.clone()).unwrap_or_default();
@@ -233,7 +233,7 @@ async fn delete_method(visit: &Visit) -> Result<Done, PageError> {
 }
 
 async fn rules(visit: &Visit) -> Result<Page, PageError> {
-    let manage = visit.may_manage().await;
+    let manage = visit.may_manage();
     let read = visit.read::<Vec<AclBindingRule>>("/v1/acl/binding-rules", &[]).await;
     let content = read.map(|rules| {
         let empty = html! { "No binding rules. They decide which roles and policies a person gets who signs in with an auth method." };
@@ -252,7 +252,7 @@ async fn rules(visit: &Visit) -> Result<Page, PageError> {
 }
 
 async fn rule(visit: &Visit) -> Result<Page, PageError> {
-    let manage = visit.may_manage().await;
+    let manage = visit.may_manage();
     let id = visit.name("id");
     let object: Value = get(visit, "/v1/acl/binding-rule/", "binding rule", id).await?;
     let rule: AclBindingRule = serde_json::from_value(object.clone()).unwrap_or_default();

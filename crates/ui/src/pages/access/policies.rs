@@ -56,7 +56,7 @@ answers! {
 }
 
 pub(super) async fn list(visit: &Visit) -> Result<Page, PageError> {
-    let manage = visit.may_manage().await;
+    let manage = visit.may_manage();
     let read = visit.read::<Vec<AclPolicy>>("/v1/acl/policies", &[]).await;
     let content = read.map(|policies| {
         let mut table =
@@ -82,7 +82,7 @@ fn draft() -> AclPolicy {
 }
 
 pub(super) async fn policy(visit: &Visit) -> Result<Page, PageError> {
-    let manage = visit.may_manage().await;
+    let manage = visit.may_manage();
     let name = visit.name("name");
     let Policy { policy, rules } = get(visit, "/v1/acl/policy/", "policy", name).await?;
     let body = html! {

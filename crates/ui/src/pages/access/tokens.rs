@@ -17,7 +17,7 @@ use crate::parts::{form, link, time};
 use crate::visit::{Visit, path};
 
 pub(super) async fn list(visit: &Visit) -> Result<Page, PageError> {
-    let manage = visit.may_manage().await;
+    let manage = visit.may_manage();
     let read = Request::new(visit, "/v1/acl/tokens").read::<AclToken>().await;
     let content = read.map(|tokens| {
         let columns = ["Name", "Accessor ID", "Type", "Policies", "Roles", "Created", "Expires"];
@@ -69,7 +69,7 @@ fn creation(visit: &Visit) -> Markup {
 }
 
 pub(super) async fn token(visit: &Visit) -> Result<Page, PageError> {
-    let manage = visit.may_manage().await;
+    let manage = visit.may_manage();
     let token: AclToken = get(visit, "/v1/acl/token/", "token", visit.name("id")).await?;
     let shown = visit.parameter("secret") == Some("shown");
     let (toggle, label) = if shown { (None, "Hide") } else { (Some("shown"), "Show") };

@@ -1,6 +1,7 @@
 //! Stopping, restarting and signalling an allocation.
 
 use axum::http::Method;
+use encamp_acl::Capability;
 use encamp_model::responses::AllocStopResponse;
 use encamp_model::{ClientStatus, DesiredStatus};
 use maud::{Markup, html};
@@ -27,6 +28,7 @@ pub(super) fn forms(visit: &Visit, a: &Alloc) -> Markup {
     let to = |action: &str| link::task_address(&a.id, "action", action);
     let tasks = a.task_states.keys().map(|name| (name.as_str(), name.as_str()));
     let tasks: Vec<_> = [("", "all")].into_iter().chain(tasks).collect();
+    let may = |capability| visit.offers_in(&a.namespace, &[capability]);
     let running = a.client_status == ClientStatus::Running;
     let stop = format!("Stop allocation {}? The job's scheduler replaces it.", link::short(&a.id));
     let restart = html! {
@@ -41,12 +43,12 @@ pub(super) fn forms(visit: &Visit, a: &Alloc) -> Markup {
     html! {
         @if visit.source().is_live() {
             div.actions {
-                @if running {
+                @if running && may(Capability::AllocLifecycle) {
                     (form::behind(visit, "Restart", &to("restart"), &restart))
                     (form::behind(visit, "Signal", &to("signal"), &signal))
                 }
-                @if a.desired_status == DesiredStatus::Run { (form::button(visit, &to("stop"), "Stop and replace", Some(&stop))) }
-                a.button href=(link::task_address(&a.id, "fs", "")) { "Files" }
+                @if a.desired_status == DesiredStatus::Run && may(Capability::AllocLifecycle) { (form::button(visit, &to("stop"), "Stop and replace", Some(&stop))) }
+                @if may(Capability::ReadFs) { a.button href=(link::task_address(&a.id, "fs", "")) { "Files" } }
             }
         }
     }

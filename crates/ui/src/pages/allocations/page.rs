@@ -3,7 +3,7 @@
 use encamp_model::ClientStatus;
 use maud::{Markup, html};
 
-use super::{actions, read, status, task_state, usage};
+use super::{actions, read, status, task, task_state, usage};
 use crate::error::PageError;
 use crate::layout::{Area, Page};
 use crate::pages::data::{Alloc, AllocatedPort};
@@ -65,7 +65,6 @@ fn version(a: &Alloc) -> u64 {
 }
 
 fn tasks(visit: &Visit, a: &Alloc) -> Markup {
-    let live = visit.source().is_live();
     let columns = ["Task", "State", "Last event", "When", "Restarts#", "CPU (MHz)#", "Memory (MiB)#", "Open"];
     let mut table = Table::new("Tasks", &columns, html! { "The allocation has no tasks yet." });
     let none = std::collections::BTreeMap::new();
@@ -84,11 +83,9 @@ fn tasks(visit: &Visit, a: &Alloc) -> Markup {
             html! { @if let Some(r) = resources { (r.cpu.cpu_shares) } @else { "-" } },
             html! { @if let Some(r) = resources { (r.memory.memory_mb) } @else { "-" } },
             html! {
-                @if live {
-                    span.links {
-                        @for (title, part) in [("Logs", "logs"), ("Files", "fs"), ("Exec", "exec")] {
-                            a href=(link::task_address(&a.id, name, part)) { (title) } " "
-                        }
+                span.links {
+                    @for (title, part) in task::live_pages(visit, a) {
+                        a href=(link::task_address(&a.id, name, part)) { (title) } " "
                     }
                 }
             },

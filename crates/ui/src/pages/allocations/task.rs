@@ -1,5 +1,6 @@
 //! The page of a task, and what the pages of a task have in common.
 
+use encamp_acl::Capability;
 use encamp_model::TaskStatus;
 use maud::{Markup, html};
 
@@ -22,13 +23,21 @@ pub(super) async fn of(visit: &Visit) -> Result<(Alloc, String), PageError> {
     }
 }
 
+/// The titles and paths of a task's pages that need the task itself, as far as the person may open them.
+pub(super) fn live_pages(visit: &Visit, a: &Alloc) -> impl Iterator<Item = (&'static str, &'static str)> {
+    let all: [(_, _, &[Capability]); 3] = [
+        ("Logs", "logs", &[Capability::ReadLogs, Capability::ReadFs]),
+        ("Files", "fs", &[Capability::ReadFs]),
+        ("Exec", "exec", &[Capability::AllocExec]),
+    ];
+    all.into_iter().filter(|(.., any_of)| visit.offers_in(&a.namespace, any_of)).map(|(title, part, _)| (title, part))
+}
+
 /// A page of a task with the links to its other pages.
 pub(super) fn page_of(visit: &Visit, a: &Alloc, task: &str, body: &Markup) -> Page {
     let address = |part| link::task_address(visit.name("alloc"), task, part);
     let mut entries = vec![("Overview", address(""))];
-    if visit.source().is_live() {
-        entries.extend([("Logs", address("logs")), ("Files", address("fs")), ("Exec", address("exec"))]);
-    }
+    entries.extend(live_pages(visit, a).map(|(title, part)| (title, address(part))));
     let body = html! { (tabs(visit, "Pages of the task", &entries)) (body) };
     below(a, format!("Task {task}"), body)
 }

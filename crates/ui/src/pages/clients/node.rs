@@ -1,5 +1,6 @@
 //! The page of a client.
 
+use encamp_acl::{Level, Need};
 use encamp_model::{DesiredStatus, Node, NodeEligibility};
 use maud::{Markup, html};
 
@@ -26,7 +27,8 @@ pub(super) async fn page(visit: &Visit) -> Result<Page, PageError> {
     let asked = visit.parameter("question").is_some();
     let body = html! {
         (node_facts(visit, &node))
-        @if visit.source().is_live() { (drain_state(visit, &node, &allocations)) (actions(visit, &node)) }
+        @if visit.source().is_live() { (drain_state(visit, &node, &allocations)) }
+        @if visit.offers(&Need::Node(Level::Write)) { (actions(visit, &node)) }
         h2 { "Resources" } (resources(&node, &allocations))
         (loss::section(visit, id).await?)
         h2 { "Allocations" } (allocation_table(visit, &allocations))

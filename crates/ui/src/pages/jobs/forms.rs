@@ -1,5 +1,10 @@
 //! The forms of a job's actions.
 
+use encamp_acl::Capability;
+use encamp_acl::Capability::{
+    AllocLifecycle, DeregisterJob, DispatchJob, EvaluateJob, ForcePeriodicJob, PlanJob, PurgeJob, RegisterJob,
+    RevertJob, ScaleJob, SubmitJob,
+};
 use encamp_model::JobType;
 use maud::{Markup, html};
 
@@ -20,20 +25,28 @@ pub(super) fn of_job(visit: &Visit, job: &Job) -> Markup {
     if !visit.source().is_live() {
         return html! {};
     }
+    let may = |any_of: &[Capability]| visit.offers_in(&job.namespace, any_of);
     let launches = job.periodic.is_some() || job.parameterized_job.is_some();
     let plan = with_query("/ui/plan", &[("job", &job.id), ("namespace", &job.namespace)]);
     let force = format!("Launch job {} now?", job.id);
     html! {
         div.actions {
-            a.button href=(plan) { "Plan a change" }
+            @if may(&[SubmitJob, PlanJob]) { a.button href=(plan) { "Plan a change" } }
             @if job.stop {
-                (form::button(visit, &address(job, "start"), "Start", Some(&format!("Start job {}?", job.id))))
+                @if may(&[SubmitJob, RegisterJob]) {
+                    (form::button(visit, &address(job, "start"), "Start", Some(&format!("Start job {}?", job.id))))
+                }
             } @else {
-                @if let Some(parameterized) = &job.parameterized_job { (dispatch(visit, job, parameterized)) }
-                @if job.periodic.is_some() { (form::button(visit, &address(job, "force"), "Force launch", Some(&force))) }
-                @if !launches { (restart(visit, job)) (evaluate(visit, job)) }
+                @if may(&[DispatchJob]) {
+                    @if let Some(parameterized) = &job.parameterized_job { (dispatch(visit, job, parameterized)) }
+                }
+                @if job.periodic.is_some() && may(&[DispatchJob, SubmitJob, ForcePeriodicJob]) {
+                    (form::button(visit, &address(job, "force"), "Force launch", Some(&force)))
+                }
+                @if !launches && may(&[AllocLifecycle]) { (restart(visit, job)) }
+                @if !launches && may(&[SubmitJob, EvaluateJob]) { (evaluate(visit, job)) }
             }
-            (stop(visit, job))
+            @if may(&[SubmitJob, if job.stop { PurgeJob } else { DeregisterJob }]) { (stop(visit, job)) }
         }
     }
 }
@@ -94,7 +107,9 @@ fn dispatch(visit: &Visit, job: &Job, of: &Parameterized) -> Markup {
 
 /// Changes the count of a group.
 pub(super) fn scale(visit: &Visit, job: &Job, group: &Group) -> Markup {
-    let can = visit.source().is_live() && !job.stop && matches!(job.kind, JobType::Service | JobType::Batch);
+    let can = visit.offers_in(&job.namespace, &[ScaleJob, SubmitJob])
+        && !job.stop
+        && matches!(job.kind, JobType::Service | JobType::Batch);
     let max = group.scaling.as_ref().map(|s| s.max);
     let min = group.scaling.as_ref().map_or(0, |s| s.min);
     html! {
@@ -114,7 +129,7 @@ pub(super) fn scale(visit: &Visit, job: &Job, group: &Group) -> Markup {
 pub(super) fn revert(visit: &Visit, job: &Job, version: u64) -> Markup {
     let question = format!("Revert job {} to version {version}?", job.id);
     html! {
-        @if visit.source().is_live() && version != job.version {
+        @if version != job.version && visit.offers_in(&job.namespace, &[SubmitJob, RevertJob]) {
             (form::action(visit, &address(job, "revert"), &html! {
                 input type="hidden" name="version" value=(version);
                 button type="submit" data-question=(question) { "Revert to version " (version) }

@@ -1,5 +1,6 @@
 //! The page of a job: its state, why allocations are unplaced, groups, deployment, allocations, launched jobs, actions.
 
+use encamp_acl::Capability;
 use encamp_model::responses::JobScaleStatus;
 use encamp_model::{EvalStatus, TaskGroupSummary};
 use maud::{Markup, html};
@@ -188,7 +189,7 @@ async fn actions(visit: &Visit, job: &Job) -> Markup {
                 p.command {
                     code { (action.name) ": " (action.command) " " (action.args.join(" ")) }
                     span.muted { "task " (action.task_name) " of group " (action.task_group_name) }
-                    @if visit.source().is_live() { a.button href=(exec::action_address(job, action)) { "Run" } }
+                    @if visit.offers_in(&job.namespace, &[Capability::AllocExec]) { a.button href=(exec::action_address(job, action)) { "Run" } }
                 }
             }
         }

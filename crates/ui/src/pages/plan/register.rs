@@ -2,6 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use encamp_acl::Capability;
 use maud::{Markup, html};
 
 use super::answer::Plan;
@@ -32,6 +33,7 @@ const DIFFERENCES: [(&str, &str); 8] = [
 /// What can be done with a plan. Its fields belong to the form of the editor, so that a refused plan can be planned again.
 pub(crate) fn form(visit: &Visit, plan: &Plan, content: Option<&str>, namespace: &str) -> Markup {
     let live = visit.source().is_live();
+    let may = visit.offers_in(namespace, &[Capability::SubmitJob, Capability::RegisterJob]);
     let index = plan.job_modify_index();
     html! {
         h3 { "This plan" }
@@ -40,7 +42,7 @@ pub(crate) fn form(visit: &Visit, plan: &Plan, content: Option<&str>, namespace:
             input type="hidden" form="job" name="planned_job" value=(plan.job_id());
             input type="hidden" form="job" name="planned_namespace" value=(namespace);
         }
-        @if live && content.is_some() {
+        @if may && content.is_some() {
             p {
                 @if index == 0 { "The job is registered only if it still does not exist" }
                 @else { "The job is registered only if nobody has changed it since (modify index " (index) ")" }
@@ -54,7 +56,7 @@ pub(crate) fn form(visit: &Visit, plan: &Plan, content: Option<&str>, namespace:
             }
         }
         p.buttons {
-            @if live && content.is_some() {
+            @if may && content.is_some() {
                 button.main type="submit" form="job" formaction="/ui/plan/register" data-plain { "Register as reviewed" }
             }
             @if content.is_some() { (download("plan", "Plan file")) }
@@ -62,6 +64,7 @@ pub(crate) fn form(visit: &Visit, plan: &Plan, content: Option<&str>, namespace:
             (download("html", "HTML"))
         }
         p.muted { "The plan file is the plan above. Markdown and HTML are planned again from the editor." }
+        @if live && !may { p.muted { "Your token may not register this job." } }
         @if !live { p.muted { "A snapshot file cannot register a job: register the plan file with encamp job run." } }
     }
 }

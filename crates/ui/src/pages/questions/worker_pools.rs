@@ -1,6 +1,7 @@
 //! Worker pools: their state, the next decision explained, and what happened to their nodes.
 
 use axum::http::Method;
+use encamp_acl::{Level, Need};
 use encamp_model::json::null_is_default;
 use encamp_model::{NodeEvent, Time};
 use futures_util::future::join_all;
@@ -157,7 +158,7 @@ fn state_of(visit: &Visit, s: &Status) -> Markup {
             ("Last decision", last(visit, &s.last_decision)),
         ]))
         (ask::notes(&s.problems))
-        (failsafe(visit, s))
+        @if visit.offers(&Need::Operator(Level::Write)) { (failsafe(visit, s)) }
     }
 }
 
