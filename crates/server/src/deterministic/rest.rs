@@ -170,7 +170,7 @@ fn blocked(leader: &Server, store: &StoreSnapshot) -> Verdict {
 
 /// Whether a job is blocked for lack of capacity.
 fn waits(store: &StoreSnapshot, job: &Job) -> bool {
-    store.evals_of_job(&job.namespace, &job.id).any(|e| e.status == EvalStatus::Blocked)
+    store.blocked_evals_of_job(&job.namespace, &job.id).next().is_some()
 }
 
 /// Whether the deployment of a job's version has failed: allocations that were not placed before stay unplaced

@@ -67,9 +67,8 @@ fn put(txn: &mut Txn, mut eval: Evaluation) {
 
 /// Cancels the blocked evaluations of a job after a successful one.
 fn cancel_blocked(txn: &mut Txn, done: &Evaluation) {
-    let of_job = txn.store.evals_of_job(&done.namespace, &done.job_id);
-    let blocked: Vec<Arc<Evaluation>> =
-        of_job.filter(|e| e.status == EvalStatus::Blocked && e.id != done.id).cloned().collect();
+    let of_job = txn.store.blocked_evals_of_job(&done.namespace, &done.job_id);
+    let blocked: Vec<Arc<Evaluation>> = of_job.filter(|e| e.id != done.id).cloned().collect();
     for eval in blocked {
         let mut eval = Evaluation::clone(&eval);
         eval.status = EvalStatus::Canceled;

@@ -43,6 +43,9 @@ fn dump(s: &StateStore) -> String {
     s.deployments_by_create().for_each(|d| line("deployment", d));
     for job in JOBS {
         line("of job", &s.evals_of_job("default", job).map(|e| e.id.as_str()).collect::<Vec<_>>());
+        line("blocked", &s.blocked_evals_of_job("default", job).map(|e| e.id.as_str()).collect::<Vec<_>>());
+        let blocked = s.evals_of_job("default", job).filter(|e| e.status == EvalStatus::Blocked);
+        assert!(blocked.eq(s.blocked_evals_of_job("default", job)));
         line("of job", &state.allocs_of_job("default", job).iter().map(|a| a.alloc.id.clone()).collect::<Vec<_>>());
         line("of job", &state.deployments_of_job("default", job).iter().map(|d| d.id.clone()).collect::<Vec<_>>());
         line("children", &s.children("default", job).map(|j| j.id.as_str()).collect::<Vec<_>>());

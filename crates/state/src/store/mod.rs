@@ -52,6 +52,8 @@ pub struct StateStore {
     evals_by_create: OrdSet<(u64, Id)>,
     /// The hash of namespace and job ID, evaluation ID: a third of the size of the three.
     evals_by_job: OrdSet<(u64, Id)>,
+    /// The same for those that are blocked: few of the many that a job may have.
+    blocked_by_job: OrdSet<(u64, Id)>,
 
     allocs_by_create: OrdSet<(u64, Id)>,
     /// Evaluation and allocation, for those that belong to one; the same by deployment.

@@ -47,8 +47,26 @@ impl StateStore {
         namespace: &'a str,
         job_id: &'a str,
     ) -> impl Iterator<Item = &'a Arc<Evaluation>> {
+        self.of_job(&self.evals_by_job, namespace, job_id)
+    }
+
+    /// The blocked evaluations of a job by ID.
+    pub fn blocked_evals_of_job<'a>(
+        &'a self,
+        namespace: &'a str,
+        job_id: &'a str,
+    ) -> impl Iterator<Item = &'a Arc<Evaluation>> {
+        self.of_job(&self.blocked_by_job, namespace, job_id)
+    }
+
+    fn of_job<'a>(
+        &'a self,
+        index: &'a OrdSet<(u64, Id)>,
+        namespace: &'a str,
+        job_id: &'a str,
+    ) -> impl Iterator<Item = &'a Arc<Evaluation>> {
         let hash = job_hash(namespace, job_id);
-        let of_job = self.evals_by_job.range((hash, Id::default())..).take_while(move |(job, _)| *job == hash);
+        let of_job = index.range((hash, Id::default())..).take_while(move |(job, _)| *job == hash);
         let of_job = of_job.filter_map(|(_, id)| self.evals.get(id));
         of_job.filter(move |e| e.job_id == *job_id && e.namespace == *namespace)
     }
@@ -61,8 +79,12 @@ impl StateStore {
             Some(old) => self.forget_place(&id, &old),
             None => {}
         }
+        let job = job_hash(&eval.namespace, &eval.job_id);
         self.evals_by_create.insert((eval.create_index, id.clone()));
-        self.evals_by_job.insert((job_hash(&eval.namespace, &eval.job_id), id));
+        if eval.status == EvalStatus::Blocked {
+            self.blocked_by_job.insert((job, id.clone()));
+        }
+        self.evals_by_job.insert((job, id));
     }
 
     /// Removes an evaluation.
@@ -74,8 +96,10 @@ impl StateStore {
     }
 
     fn forget_place(&mut self, id: &Id, eval: &Evaluation) {
+        let job = (job_hash(&eval.namespace, &eval.job_id), id.clone());
         self.evals_by_create.remove(&(eval.create_index, id.clone()));
-        self.evals_by_job.remove(&(job_hash(&eval.namespace, &eval.job_id), id.clone()));
+        self.evals_by_job.remove(&job);
+        self.blocked_by_job.remove(&job);
     }
 }
 
@@ -88,7 +112,10 @@ fn job_hash(namespace: &str, job_id: &str) -> u64 {
 
 /// Whether two records of an evaluation are found in the same way.
 fn same_place(a: &Evaluation, b: &Evaluation) -> bool {
-    a.create_index == b.create_index && a.job_id == b.job_id && a.namespace == b.namespace
+    a.create_index == b.create_index
+        && a.job_id == b.job_id
+        && a.namespace == b.namespace
+        && (a.status == EvalStatus::Blocked) == (b.status == EvalStatus::Blocked)
 }
 
 // ---- allocations and deployments
