@@ -418,6 +418,22 @@ fn profiles_are_answered_where_debugging_is_on() {
 }
 
 #[test]
+fn a_new_cluster_has_the_autopilot_settings_of_its_first_server() {
+    let folder = Folder::new("api-autopilot");
+    let settings = "autopilot {\n  cleanup_dead_servers = false\n  last_contact_threshold = \"1500ms\"\n  \
+                    max_trailing_logs = 40\n  disable_upgrade_migration = true\n}\n";
+    let agent = dev(&folder, settings);
+    let config = agent.get("/v1/operator/autopilot/configuration");
+    let of = |name: &str| config[name].clone();
+    assert_eq!(
+        (of("CleanupDeadServers"), of("LastContactThreshold"), of("MaxTrailingLogs"), of("DisableUpgradeMigration")),
+        (json!(false), json!("1.5s"), json!(40), json!(true)),
+        "{config}"
+    );
+    assert_eq!((of("MinQuorum"), of("ServerStabilizationTime")), (json!(0), json!("10s")), "{config}");
+}
+
+#[test]
 fn metrics_include_endpoints_raft_and_autopilot() {
     let folder = Folder::new("api-metrics");
     let agent = dev(&folder, "");

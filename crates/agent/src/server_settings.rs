@@ -8,10 +8,10 @@ use std::time::Duration;
 use thiserror::Error;
 
 use super::Config;
-use super::config::server::{Scheduler, Server};
+use super::config::server::{Autopilot, Scheduler, Server};
 use encamp_host::ids;
 use encamp_jobspec::admission::ServerContext;
-use encamp_model::{JobType, PreemptionConfig, SchedulerConfiguration};
+use encamp_model::{AutopilotConfiguration, JobType, PreemptionConfig, SchedulerConfiguration};
 use encamp_raft::ServerId;
 use encamp_server::settings::{
     AclSettings, Enforcement, GcSettings, HeartbeatSettings, IntroductionSettings, RejectionSettings, SearchSettings,
@@ -100,6 +100,7 @@ pub fn settings(config: &Config, id: &str, dir: &Path) -> Settings {
         tracked_versions: count(s.job_tracked_versions).max(1),
         job_max_source_size: usize::try_from(s.job_max_source_size).unwrap_or(usize::MAX),
         scheduler_config: s.default_scheduler_config.as_ref().map_or_else(default_scheduler_config, scheduler_config),
+        autopilot: autopilot(&config.autopilot),
         event_buffer_size: count(s.event_buffer_size),
         event_broker: s.enable_event_broker,
         deploy_query_rate: s.deploy_query_rate_limit,
@@ -133,6 +134,21 @@ fn gc(s: &Server) -> GcSettings {
         key_interval: s.root_key_gc_interval,
         key_rotation: s.root_key_rotation_threshold,
         key_threshold: s.root_key_gc_threshold,
+    }
+}
+
+fn autopilot(a: &Autopilot) -> AutopilotConfiguration {
+    let number = |n: i64| u64::try_from(n).unwrap_or_default();
+    AutopilotConfiguration {
+        cleanup_dead_servers: a.cleanup_dead_servers,
+        last_contact_threshold: nanos(a.last_contact_threshold),
+        max_trailing_logs: number(a.max_trailing_logs),
+        min_quorum: number(a.min_quorum),
+        server_stabilization_time: nanos(a.server_stabilization_time),
+        enable_redundancy_zones: a.enable_redundancy_zones.unwrap_or_default(),
+        disable_upgrade_migration: a.disable_upgrade_migration.unwrap_or_default(),
+        enable_custom_upgrades: a.enable_custom_upgrades.unwrap_or_default(),
+        ..AutopilotConfiguration::default()
     }
 }
 

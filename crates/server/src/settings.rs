@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use encamp_jobspec::admission::ServerContext;
-use encamp_model::{HOUR, JobType, MINUTE, PreemptionConfig, SECOND, SchedulerAlgorithm, SchedulerConfiguration};
+use encamp_model::{AutopilotConfiguration, HOUR, JobType, MINUTE, PreemptionConfig, SECOND, SchedulerAlgorithm, SchedulerConfiguration};
 
 /// All schedulers that a worker can run, by the types of their jobs.
 pub const SCHEDULERS: &[JobType] = JobType::ALL;
@@ -253,6 +253,8 @@ pub struct Settings {
     pub job_max_source_size: usize,
     /// The scheduler configuration of a new cluster.
     pub scheduler_config: SchedulerConfiguration,
+    /// The autopilot configuration of a new cluster.
+    pub autopilot: AutopilotConfiguration,
     /// The number of retained event batches; see also `event_broker`.
     pub event_buffer_size: usize,
     /// Whether events are published.
@@ -294,6 +296,7 @@ impl Settings {
             tracked_versions: 6,
             job_max_source_size: 1_000_000,
             scheduler_config: default_scheduler_config(),
+            autopilot: AutopilotConfiguration::default(),
             event_buffer_size: 100,
             event_broker: true,
             deploy_query_rate: 100.0,

@@ -113,7 +113,7 @@ async fn establish(server: &Leading, workers: &Workers) -> Result<JoinSet<()>, E
     workers.pause(true);
     let store = server.snapshot();
     if store.autopilot().is_none() {
-        let config = AutopilotConfiguration::default();
+        let config = server.settings().autopilot.clone();
         server.commit_shared(Arc::new(Operation::Autopilot { config, cas: None })).await?;
     }
     if store.state().scheduler_config.is_none() {
