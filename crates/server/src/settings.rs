@@ -4,7 +4,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use encamp_jobspec::admission::ServerContext;
-use encamp_model::{AutopilotConfiguration, HOUR, JobType, MINUTE, PreemptionConfig, SECOND, SchedulerAlgorithm, SchedulerConfiguration};
+use encamp_model::{
+    AutopilotConfiguration, HOUR, JobType, MINUTE, PreemptionConfig, SECOND, SchedulerAlgorithm, SchedulerConfiguration,
+};
 
 /// All schedulers that a worker can run, by the types of their jobs.
 pub const SCHEDULERS: &[JobType] = JobType::ALL;

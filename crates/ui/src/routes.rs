@@ -118,6 +118,8 @@ fn page(handler: PageHandler) -> MethodRouter<Ui, Infallible> {
         let page = handler(&visit).await;
         let (status, page) = match page {
             Ok(page) => (StatusCode::OK, page),
+            // An open page reads its address again when its object is removed: nothing is wrong with that request.
+            Err(e @ PageError::Missing { .. }) if headers.contains_key(LIVE) => (StatusCode::OK, problem(&e)),
             Err(e) => (e.status(), problem(&e)),
         };
         finish(&visit, &session, &headers, status, page)

@@ -182,7 +182,12 @@ fn tasks_are_followed_entered_restarted_and_stopped() {
     p.open(&at);
     p.unfold("Restart");
     p.press("Restart tasks", "The tasks restart.");
-    until("a restart", || c.agent.get(&format!("/v1/allocation/{}", c.web))["TaskStates"]["server"]["Restarts"] == 1);
+    until("a restarted task", || {
+        let alloc = c.agent.get(&format!("/v1/allocation/{}", c.web));
+        let task = &alloc["TaskStates"]["server"];
+        task["Restarts"] == 1 && task["State"] == "running" && alloc["ClientStatus"] == "running"
+    });
+    p.open(&at);
     p.unfold("Signal");
     p.press("Send signal", "SIGHUP was sent.");
     p.open(&at);

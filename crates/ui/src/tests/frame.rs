@@ -54,3 +54,12 @@ async fn times_of_a_file_stay_as_they_are() {
     open(Canned::live()).await.has(&["<main id=\"main\" tabindex=\"-1\" data-live"]);
     open(Canned::file()).await.has_not(&["data-live", "data-topics"]);
 }
+
+#[tokio::test]
+async fn an_open_page_whose_object_is_removed_says_so() {
+    let mut browser = Browser::of(Canned::live());
+    assert_eq!(browser.open("/ui/pools/gpu").await.status, StatusCode::NOT_FOUND);
+    let again = browser.reopen("/ui/pools/gpu").await;
+    assert_eq!(again.status, StatusCode::OK);
+    again.has(&["Not found"]);
+}
