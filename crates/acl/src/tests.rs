@@ -62,6 +62,28 @@ fn texts_of_errors() {
 }
 
 #[test]
+fn rules_without_a_label_are_refused_and_grant_nothing() {
+    for text in [
+        "namespace { policy = \"write\" }",
+        "namespace { capabilities = [\"submit-job\"] }",
+        "namespace \"\" { policy = \"write\" }",
+        "node_pool { policy = \"write\" }",
+        "host_volume { policy = \"write\" }",
+        "namespace \"a\" { variables { path { capabilities = [\"read\"] } } }",
+        "{\"namespace\": {\"policy\": \"write\"}}",
+    ] {
+        assert!(Rules::parse(text).is_err(), "{text}");
+        // Policies of a restored snapshot are not refused.
+        let stored = Acl::merge([("p", &Rules::parse_stored(text))]);
+        for name in ["", "a", "default", "policy", "*"] {
+            assert!(!may(&stored, name, Capability::SubmitJob) && !may(&stored, name, Capability::ListJobs), "{text}");
+            assert!(!stored.allows(&Need::Variable(name, "a", VariableCapability::Read)), "{text}");
+            assert!(!stored.allows(&Need::Pool(name, PoolCapability::Write)), "{text}");
+        }
+    }
+}
+
+#[test]
 fn both_languages() {
     let hcl = "namespace \"default\" { policy = \"read\"\n capabilities = [\"submit-job\"]\n variables {\n path \"app/*\" { \
                capabilities = [\"read\"] }\n } }\nnode { policy = \"read\" }\n";

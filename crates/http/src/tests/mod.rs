@@ -3,6 +3,7 @@
 mod access_matrix;
 mod acl;
 mod acl_enforcement;
+mod advisories;
 mod audit;
 mod jobs;
 mod json_shapes;

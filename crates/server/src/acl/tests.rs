@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use encamp_acl::{Capability, Need};
+use encamp_acl::{Capability, Need, Workload};
 use encamp_model::*;
 use encamp_state::{StateStore, Table};
 
@@ -111,4 +111,33 @@ fn other_secrets() {
     let access = resolver.resolve(&store, &Keyring::default(), SECRET, NOW).expect("the token");
     assert!(matches!(access.caller(), Caller::Token(t) if t.accessor_id == "a1"));
     assert_eq!(access.caller().name(), "token:a1");
+}
+
+#[test]
+fn policies_of_a_job_do_not_reach_jobs_whose_names_begin_alike() {
+    let mut store = store();
+    let put = |store: &mut StateStore, name: &str, of: [&str; 4]| {
+        let [namespace, job_id, group, task] = of.map(String::from);
+        let job_acl = Some(JobAcl { namespace, job_id, group, task });
+        let rules = r#"namespace "default" { policy = "write" }"#.into();
+        store.put_acl_policy(Arc::new(AclPolicy { name: name.into(), rules, job_acl, ..Default::default() }));
+    };
+    put(&mut store, "of-job", ["default", "app", "", ""]);
+    put(&mut store, "of-group", ["default", "app", "web", ""]);
+    put(&mut store, "of-task", ["default", "app", "web", "main"]);
+    put(&mut store, "elsewhere", ["default-2", "app", "", ""]);
+    let policies = |namespace: &str, job: &str, group: &str, task: &str| {
+        let [namespace, job, group, task] = [namespace, job, group, task].map(String::from);
+        let of = super::resolve::policies_of_workload(&store, &Workload { namespace, job, group, task });
+        of.iter().map(|p| p.name.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(policies("default", "app", "web", "main"), ["of-group", "of-job", "of-task"]);
+    assert_eq!(policies("default", "app", "web", "main-2"), ["of-group", "of-job"]);
+    assert_eq!(policies("default", "app", "web-2", "main"), ["of-job"]);
+    assert_eq!(policies("default", "app", "we", "main"), ["of-job"]);
+    assert_eq!(policies("default-2", "app", "web", "main"), ["elsewhere"]);
+    for (namespace, job) in [("default", "app-2"), ("default", "ap"), ("default", ""), ("default-", "app"), ("", "app")]
+    {
+        assert_eq!(policies(namespace, job, "web", "main"), Vec::<String>::new(), "{namespace} {job}");
+    }
 }
