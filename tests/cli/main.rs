@@ -10,6 +10,7 @@ use encamp_test_support::{
 };
 
 mod addresses;
+mod advisories;
 mod answers;
 mod architecture;
 mod architecture_walks;
@@ -47,8 +48,10 @@ mod launches_cluster;
 mod live_cluster;
 mod live_tls;
 mod lsp;
+mod migrate;
 mod operations;
 mod picture;
+mod pipeline_components;
 mod pipelines;
 mod plan_exit_codes;
 mod plan_file;

@@ -1,5 +1,6 @@
 //! What the previous build stored is read: `tests/recorded/level-1.tar.gz` holds the data directory of a server and a
-//! node of the capability level 1, its backup, its snapshot file, and its objects as its API showed them.
+//! node of the capability level 1, its backup, its snapshot file, and its objects as its API showed them;
+//! `level-1-cache.json.zst` is the cache that its command line made of that cluster.
 
 use std::process::Command;
 
@@ -7,7 +8,7 @@ use serde_json::Value as Json;
 
 use crate::agent::{call_as, wait_for};
 use crate::member::{Member, Role};
-use crate::program::{Folder, repository, run_in, succeeds};
+use crate::program::{Folder, repository, run_in, run_with, succeeds};
 
 /// Unpacks the recorded files.
 fn unpacked(name: &str) -> Folder {
@@ -118,4 +119,57 @@ fn backups_and_snapshot_files_of_the_previous_build_are_read() {
     assert_eq!(compare(jobs, &recorded["Tables"][jobs], &found), Ok(7));
     let level = server.read("/v1/agent/self").expect("read")["stats"]["nomad"]["cluster_capability_level"].clone();
     assert_eq!(level, "2", "a backup does not take the cluster back to an older level");
+}
+
+/// The counts of a fetch: objects that came from the cache, and those that were read.
+fn fetched(folder: &Folder, cluster: &Member, out: &str, more: &[&str]) -> (u64, u64) {
+    let address = cluster.agent().address();
+    let cache = folder.path().join("cache").display().to_string();
+    let args = [&["snapshot", "fetch", "-address", &address, "-json", "-out", out], more].concat();
+    let variables = [("ENCAMP_CACHE_DIR", cache.as_str()), ("ENCAMP_TOKEN", &cluster.token)];
+    let ran = run_with(folder.path(), &args, &variables, None);
+    assert_eq!(ran.exit, 0, "{ran:?}");
+    let report: Json = serde_json::from_str(&ran.stdout).expect("JSON");
+    let count = |name: &str| report[name].as_u64().expect("a number");
+    (count("Unchanged"), count("Read"))
+}
+
+#[test]
+fn the_cache_of_the_previous_build_saves_reads() {
+    let folder = unpacked("recorded-cache");
+    let role = "server {\n  enabled = true\n  bootstrap_expect = 1\n}\nacl {\n  enabled = true\n}\n";
+    let mut server = Member::new("recorded-cached", Role::Other(role.into()));
+    std::fs::rename(folder.path().join("data"), server.data()).expect("moved");
+    server.token = objects(&folder)["Token"].as_str().expect("a token").into();
+    server.start();
+    wait_for("the state is read", || server.read("/v1/jobs").map(drop));
+
+    let (unchanged, all) = fetched(&folder, &server, "first.json", &[]);
+    assert!(unchanged == 0 && all >= 9, "{unchanged} {all}");
+    let caches = std::fs::read_dir(folder.path().join("cache/clusters")).expect("caches");
+    let cache = caches.flatten().next().expect("a cache").path();
+    let recorded =
+        std::fs::read(repository().join("tests/recorded/level-1-cache.json.zst")).expect("the recorded cache");
+    std::fs::write(&cache, &recorded).expect("written");
+    let (unchanged, read) = fetched(&folder, &server, "second.json", &[]);
+    assert!(
+        unchanged >= 9 && read < all,
+        "{unchanged} objects of the recorded cache are used, {read} of {all} are read"
+    );
+    let (unchanged, _) = fetched(&folder, &server, "third.json", &["-no-cache"]);
+    assert_eq!(unchanged, 0);
+    let content = |name: &str| {
+        let text = std::fs::read_to_string(folder.path().join(name)).expect("a snapshot");
+        let mut file: Json = serde_json::from_str(&text).expect("JSON");
+        file["TakenAt"] = Json::Null;
+        file
+    };
+    assert_eq!(content("second.json"), content("third.json"), "the cache changes nothing about the result");
+
+    // A cache of a later form, and a damaged one, are not used.
+    for bytes in [b"{\"Version\": 99, \"Index\": 1}".to_vec(), recorded[..recorded.len() / 2].to_vec()] {
+        std::fs::write(&cache, bytes).expect("written");
+        assert_eq!(fetched(&folder, &server, "again.json", &[]), (0, all));
+    }
+    server.kill();
 }

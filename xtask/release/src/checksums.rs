@@ -76,3 +76,81 @@ fn listed(directory: &Path) -> Outcome<Vec<String>> {
     names.sort();
     Ok(names)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::minisign;
+    use std::path::PathBuf;
+
+    struct Release {
+        place: PathBuf,
+    }
+
+    impl Release {
+        /// Two signed files.
+        fn new(name: &str) -> Release {
+            let place = std::env::temp_dir().join(format!("xtask-release-{}-{name}", std::process::id()));
+            let release = Release { place };
+            std::fs::create_dir_all(release.files()).unwrap();
+            std::fs::write(release.files().join("a.tar.gz"), "archive").unwrap();
+            std::fs::write(release.files().join("b.deb"), "package").unwrap();
+            for key in ["key", "other"] {
+                minisign::write_new_key(&release.place.join(key)).unwrap();
+            }
+            let key = SecretKey::parse(&read_text(&release.place.join("key")).unwrap()).unwrap();
+            write_sums(&release.files(), Some(&key), "test").unwrap();
+            release
+        }
+
+        fn files(&self) -> PathBuf {
+            self.place.join("dist")
+        }
+
+        fn verified(&self, key: &str) -> Result<usize, String> {
+            verify(&self.place.join(key), &self.files()).map_err(|e| e.to_string())
+        }
+    }
+
+    impl Drop for Release {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_dir_all(&self.place);
+        }
+    }
+
+    #[test]
+    fn what_was_signed_is_valid_and_everything_else_refused() {
+        let release = Release::new("valid");
+        assert_eq!(release.verified("key.pub"), Ok(2));
+        assert!(release.verified("other.pub").is_err(), "another key");
+
+        let changes: [(&str, &str, Option<&str>); 4] = [
+            ("changed", "a.tar.gz", Some("archivf")),
+            ("removed", "b.deb", None),
+            ("added", "c.rpm", Some("another")),
+            ("emptied", "b.deb", Some("")),
+        ];
+        for (name, file, content) in changes {
+            let release = Release::new(name);
+            let path = release.files().join(file);
+            match content {
+                Some(content) => std::fs::write(path, content).unwrap(),
+                None => std::fs::remove_file(path).unwrap(),
+            }
+            let refused = release.verified("key.pub").unwrap_err();
+            assert!(refused.contains(file), "{name}: {refused}");
+        }
+    }
+
+    #[test]
+    fn sums_that_were_written_again_are_refused() {
+        let release = Release::new("sums");
+        std::fs::write(release.files().join("a.tar.gz"), "attack").unwrap();
+        let signature = read_text(&release.files().join(SIGNATURE)).unwrap();
+        write_sums(&release.files(), None, "").unwrap();
+        std::fs::write(release.files().join(SIGNATURE), signature).unwrap();
+        assert!(release.verified("key.pub").is_err());
+        std::fs::remove_file(release.files().join(SIGNATURE)).unwrap();
+        assert!(release.verified("key.pub").is_err(), "without a signature");
+    }
+}

@@ -130,4 +130,40 @@ mod tests {
         let want = BTreeMap::from([(("a".to_string(), "1.0".to_string()), "12ab".to_string())]);
         assert_eq!(checksums(lock), want);
     }
+
+    #[test]
+    fn every_library_is_in_the_lock_file_with_its_sum() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap();
+        let target = "x86_64-unknown-linux-gnu";
+        let libraries = libraries(root, target).unwrap();
+        let sums = checksums(&read_text(&root.join("Cargo.lock")).unwrap());
+        for library in &libraries {
+            let key = (library.name.clone(), library.version.clone());
+            assert_eq!(library.checksum.as_ref(), sums.get(&key), "{key:?}");
+            assert_eq!(library.own, library.checksum.is_none(), "{key:?}");
+            assert!(!library.licence.is_empty(), "{key:?}");
+        }
+        // What Cargo links, asked without the code above.
+        let arguments =
+            ["tree", "--locked", "-p", "encamp", "--target", target, "-e", "no-proc-macro,normal", "--prefix"];
+        let listed = cargo(root, &[&arguments[..], &["none", "--format", "{p}"]].concat()).unwrap();
+        let words = listed.lines().map(|line| line.split_whitespace().take(2).collect::<Vec<_>>().join(" "));
+        let mut linked: Vec<String> = words.filter(|line| !line.starts_with("encamp v")).collect();
+        linked.sort();
+        linked.dedup();
+        let mut found: Vec<String> = libraries
+            .iter()
+            .filter(|library| library.usage == Use::Linked)
+            .map(|library| format!("{} v{}", library.name, library.version))
+            .collect();
+        found.sort();
+        assert_eq!(found, linked);
+        assert!(found.len() > 350, "{} libraries", found.len());
+        for name in ["serde", "tokio", "ring", "encamp-scheduler", "libmimalloc-sys"] {
+            assert!(libraries.iter().any(|l| l.name == name && l.usage == Use::Linked), "{name}");
+        }
+        for name in ["syn", "serde_derive", "cc"] {
+            assert!(libraries.iter().any(|l| l.name == name && l.usage == Use::Build), "{name}");
+        }
+    }
 }

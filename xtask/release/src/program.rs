@@ -18,6 +18,9 @@ pub(crate) fn build(root: &Path, target: &str, epoch: u64) -> Outcome<Vec<u8>> {
         mapped.iter().map(|(from, to)| format!("--remap-path-prefix={}={to}", from.display())).collect();
     if target.contains("-linux-") {
         flags.push("-Ctarget-feature=+crt-static".into());
+        // Static programs do not find the function of the C library at run time, and would read files of /dev, which an
+        // empty root does not have.
+        flags.push("--cfg=getrandom_backend=\"linux_getrandom\"".into());
     }
     let compiler: Vec<String> =
         mapped.iter().map(|(from, to)| format!("-ffile-prefix-map={}={to}", from.display())).collect();

@@ -18,6 +18,7 @@ use crate::render::html::heat::Heat;
 use crate::render::plan::Effects;
 use crate::render::plan_summary::PlanCounts;
 use crate::render::table::{Form, cell, headed, table};
+use crate::render::values::counted;
 use crate::render::{html, json, markdown, plan, plan_summary, what_if};
 use encamp_jobspec::explain::Finding;
 use encamp_model::JobPlanResponse;
@@ -299,8 +300,8 @@ impl JobPlan {
         let names: Vec<&str> = done.first().iter().flat_map(|d| counts(&d.response)).map(|(name, _)| name).collect();
         let assumed = changed.map(|c| format!("{}\n\n", what_if::markdown(c))).unwrap_or_default();
         let mut out = format!(
-            "## Plan of {} jobs\n\n{assumed}| Job | {} |\n|---|{}\n",
-            done.len(),
+            "## Plan of {}\n\n{assumed}| Job | {} |\n|---|{}\n",
+            counted(done.len(), "job", "jobs"),
             names.join(" | "),
             "---|".repeat(names.len())
         );
