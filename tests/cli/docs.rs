@@ -135,9 +135,9 @@ fn every_command_of_the_documentation_runs() {
     let plan: serde_json::Value = serde_json::from_str(&run("job plan -json-output web.nomad.hcl").stdout).unwrap();
     cluster.lock().unwrap().failures = vec![("/v1/job/checkout/plan".into(), Response::json(&plan))];
     let mut commands = 0;
-    // Those of the walk-through belong to another backup, and `suggest` runs those of its guide. Those of volumes need
-    // storage plugins: `csi_guide` of `cluster` runs them.
-    let elsewhere = ["walkthrough.md", "volumes.md", "suggest.md"];
+    // Those of the walk-through belong to another backup; `suggest` and `migrate` run those of their guides. Those of
+    // volumes need storage plugins: `csi_guide` of `cluster` runs them.
+    let elsewhere = ["walkthrough.md", "volumes.md", "suggest.md", "migrate.md"];
     for (name, text) in documents().into_iter().filter(|(name, _)| !elsewhere.contains(&name.as_str())) {
         let blocks = text.split("```").skip(1).step_by(2).filter_map(|block| block.strip_prefix("sh\n"));
         for line in blocks.flat_map(str::lines).filter_map(|line| line.strip_prefix("encamp ")) {
