@@ -70,8 +70,6 @@ pub fn settings(config: &Config) -> encamp_client::Config {
         version: super::config::COMPATIBLE_VERSION.into(),
         capability_level: encamp_host::capability::own(),
         intro_token: intro_token(config),
-        // Where the kernel does not say which file runs: the node would not find it.
-        supervisor: std::env::current_exe().is_err().then(encamp_host::program::path).and_then(Result::ok),
         ..encamp_client::Config::default()
     }
 }

@@ -82,7 +82,7 @@ impl WebUi {
             app: app.downgrade(),
             source: Source::Agent { region: config.region.clone(), acl: config.acl.enabled },
             appearance: appearance(&config.ui)?,
-            commands: Commands::new(encamp_host::program::path()?),
+            commands: Commands::new(std::env::current_exe()?),
             connection: RwLock::new(connection(config)),
             tls: AtomicBool::new(config.tls.http),
             folder,

@@ -146,7 +146,7 @@ fn providers(a: &Autoscaling, local: Option<Arc<Local>>) -> Providers {
 }
 
 fn local_settings(p: &Provider, place: Place) -> Result<LocalSettings, PartsError> {
-    let program = encamp_host::program::path().map_err(PartsError::Program)?;
+    let program = std::env::current_exe().map_err(PartsError::Program)?;
     let group = |(pool, g): (&String, &autoscaling::LocalGroup)| {
         let config = std::path::absolute(&g.config);
         let config = config.map_err(|source| PartsError::GroupConfig { pool: pool.clone(), source })?;

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
@@ -173,7 +173,7 @@ fn start(order: &Order, out: Stdio, err: Stdio) -> Result<Running, SuperviseErro
     }
     let mut command = Command::new(&order.command);
     command.args(&order.args).env_clear().envs(order.env.iter().map(|(k, v)| (k, v))).current_dir(&order.dir);
-    command.stdin(Stdio::null()).stdout(out).stderr(err).process_group(0);
+    command.stdin(no_input()).stdout(out).stderr(err).process_group(0);
     if let Some((uid, gid)) = order.user {
         command.uid(uid).gid(gid);
     }
@@ -187,6 +187,14 @@ fn start(order: &Order, out: Stdio, err: Stdio) -> Result<Running, SuperviseErro
         let _ = std::fs::write(format!("/proc/{pid}/oom_score_adj"), order.oom_score_adj.to_string());
     }
     Ok(Running::Bare { pid, ticks: processes::stat(pid).map_or(0, |s| s.starttime) })
+}
+
+/// An input that is at its end. An empty root has no `/dev/null`: there it is a pipe that nobody writes to.
+fn no_input() -> Stdio {
+    match std::io::pipe() {
+        Ok((end, _)) if !Path::new("/dev/null").exists() => end.into(),
+        Ok(_) | Err(_) => Stdio::null(),
+    }
 }
 
 /// Does something inside the task's groups.
