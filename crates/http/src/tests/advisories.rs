@@ -118,7 +118,7 @@ async fn volumes_of_another_namespace_need_a_right_there() {
         let foreign = json!({"Volume": {"Name": "v", "Namespace": "other", "PluginID": "mkdir"}});
         assert_eq!(ask(&s, &writer, "PUT", path, foreign).await.status, 403, "{path}");
     }
-    assert_eq!(s.server.snapshot().state().csi_volume("other", "v").is_some(), false);
+    assert!(s.server.snapshot().state().csi_volume("other", "v").is_none());
     s.stop().await;
 }
 
