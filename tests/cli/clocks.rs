@@ -76,8 +76,8 @@ fn readers() -> BTreeSet<&'static str> {
     };
     let registry = Registry::new();
     // The web UI serves pages until it is interrupted: its times are those of the file (tests/server/web_ui).
-    // `top` needs a terminal (tests/cli/terminal/top.rs), `lsp` an editor (tests/lsp).
-    let ends = |path: &&str| !matches!(*path, "ui" | "top" | "lsp");
+    // `top` needs a terminal (tests/cli/terminal/top.rs), `lsp` an editor (tests/lsp), `mcp` a client (tests/cli/mcp.rs).
+    let ends = |path: &&str| !matches!(*path, "ui" | "top" | "lsp" | "mcp");
     registry.entries().filter(reads).map(|entry| entry.meta.path).filter(ends).collect()
 }
 

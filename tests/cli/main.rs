@@ -48,6 +48,7 @@ mod launches_cluster;
 mod live_cluster;
 mod live_tls;
 mod lsp;
+mod mcp;
 mod migrate;
 mod operations;
 mod picture;

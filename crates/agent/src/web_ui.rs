@@ -20,7 +20,7 @@ use encamp_http::agent::state::WeakAppState;
 use encamp_http::serve::http1::Peer;
 use encamp_model::SecretString;
 use encamp_ui::appearance::{Appearance, Label, NoSource};
-use encamp_ui::command::{Commands, Invocation};
+use encamp_ui::command::{Commands, Invocation, PAGE_LIMIT};
 use encamp_ui::{Cluster, CommandOutput, Entrance, NoCommand, Source, Unreachable};
 use futures_util::future::BoxFuture;
 use hyper::upgrade::OnUpgrade;
@@ -82,7 +82,7 @@ impl WebUi {
             app: app.downgrade(),
             source: Source::Agent { region: config.region.clone(), acl: config.acl.enabled },
             appearance: appearance(&config.ui)?,
-            commands: Commands::new(std::env::current_exe()?),
+            commands: Commands::new(std::env::current_exe()?, PAGE_LIMIT),
             connection: RwLock::new(connection(config)),
             tls: AtomicBool::new(config.tls.http),
             folder,

@@ -37,6 +37,7 @@ pub const COMMANDS: &[fn() -> Entry] = commands![
     job_init::JobInit,
     job_schema::JobSchema,
     lsp::Lsp,
+    mcp::Mcp,
     volume::init::VolumeInit,
     node::pool::change::NodePoolInit,
     options::Options,

@@ -4,7 +4,8 @@ use std::io::{IsTerminal, stdin, stdout};
 
 use super::cluster::SnapshotFlags;
 use super::prelude::*;
-use super::web::serve;
+use super::ui_cluster::{OpenCluster, runtime};
+use encamp_ui::command::PAGE_LIMIT;
 
 /// Standard input or output is no terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -39,10 +40,15 @@ impl Run for Top {
                 return Err(NoTerminal.into());
             }
             let colours = !self.general.colours.no_color && context.env.var("NO_COLOR").is_none();
-            match &self.snapshot {
-                Some(file) => serve::top_of_file(context, file, &self.reading, colours),
-                None => serve::top_of_cluster(context, &self.general, colours),
-            }
+            let open = match &self.snapshot {
+                Some(file) => OpenCluster::of_file(context, file, &self.reading, PAGE_LIMIT)?,
+                None => OpenCluster::of_client(self.general.client(context.env)?, runtime()?, PAGE_LIMIT)?,
+            };
+            context.env.terminal.handle_signals_in_command();
+            let shown = encamp_top::run::run(open.cluster.clone(), &open.runtime, colours);
+            open.close();
+            shown.context("Error using the terminal")?;
+            Ok(0)
         })
     }
 }

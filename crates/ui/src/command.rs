@@ -17,8 +17,8 @@ use crate::cluster::{CommandOutput, NoCommand};
 const PLACES: usize = 2;
 /// How long a request waits for a place.
 const WAIT: Duration = Duration::from_secs(10);
-/// How long a command may run.
-const LIMIT: Duration = Duration::from_secs(60);
+/// How long a command of a page may run.
+pub const PAGE_LIMIT: Duration = Duration::from_secs(60);
 /// The longest output, in bytes.
 const MAX_OUTPUT: usize = 16 << 20;
 
@@ -28,6 +28,7 @@ const INHERITED: &[&str] = &["PATH", "TMPDIR", "LANG", "TZ", "SSL_CERT_FILE", "S
 /// Runs commands of one program.
 pub struct Commands {
     program: PathBuf,
+    limit: Duration,
     places: Semaphore,
 }
 
@@ -50,9 +51,9 @@ pub struct Invocation {
 }
 
 impl Commands {
-    /// Commands of this program.
-    pub fn new(program: PathBuf) -> Commands {
-        Commands { program, places: Semaphore::new(PLACES) }
+    /// Commands of this program. `limit`: how long one may run.
+    pub fn new(program: PathBuf, limit: Duration) -> Commands {
+        Commands { program, limit, places: Semaphore::new(PLACES) }
     }
 
     /// Runs a command. The process is killed if the future is dropped.
@@ -68,7 +69,7 @@ impl Commands {
         command.envs(environment);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let child = command.spawn().map_err(|e| NoCommand::NotStarted(e.to_string()))?;
-        timeout(LIMIT, finish(child, input)).await.map_err(|_| NoCommand::Late(LIMIT.as_secs()))?
+        timeout(self.limit, finish(child, input)).await.map_err(|_| NoCommand::Late(self.limit.as_secs()))?
     }
 }
 
@@ -109,7 +110,7 @@ mod tests {
             directory: "/".into(),
             input: input.into(),
         };
-        Commands::new("/bin/sh".into()).run(invocation).await
+        Commands::new("/bin/sh".into(), PAGE_LIMIT).run(invocation).await
     }
 
     #[tokio::test]
@@ -130,7 +131,7 @@ mod tests {
 
     #[tokio::test]
     async fn programs_that_are_missing_are_named_by_the_error() {
-        let commands = Commands::new("/nonexistent/encamp".into());
+        let commands = Commands::new("/nonexistent/encamp".into(), PAGE_LIMIT);
         let invocation =
             Invocation { arguments: Vec::new(), environment: Vec::new(), directory: "/".into(), input: Vec::new() };
         assert!(matches!(commands.run(invocation).await, Err(NoCommand::NotStarted(_))));

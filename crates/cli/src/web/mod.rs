@@ -1,12 +1,10 @@
 //! `ui`: the web interface (`docs/spec/cli.md §15.6`).
 //!
-//! It opens the pages of the cluster's agent, or serves pages from this computer ([`serve`]): for a snapshot file
-//! ([`file`]), or in front of a running cluster ([`live`]).
+//! It opens the pages of the cluster's agent, or serves pages from this computer ([`serve`]): for a snapshot file, or in
+//! front of a running cluster.
 
-mod file;
 pub(crate) mod hint;
-mod live;
-pub(crate) mod serve;
+mod serve;
 
 use std::process::{Command, Stdio};
 

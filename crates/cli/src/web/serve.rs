@@ -1,41 +1,31 @@
 //! Pages from this computer: for a snapshot file, or in front of a running cluster (`docs/spec/cli.md §15.6`).
 
-use std::ffi::OsString;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::os::unix::fs::DirBuilderExt as _;
-use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use encamp_agent::frozen::FrozenApi;
 use encamp_model::{SecretString, quoted};
-use encamp_ui::command::Commands;
-use encamp_ui::{Cluster, Entrance, Source};
+use encamp_ui::command::PAGE_LIMIT;
+use encamp_ui::{Cluster, Entrance};
 use form_urlencoded::byte_serialize;
 use futures_util::future::OptionFuture;
 use ring::rand::{SecureRandom, SystemRandom};
 use tokio::net::TcpListener;
-use tokio::runtime::{Builder, Runtime};
-use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::runtime::Runtime;
 
-use super::file::FileCluster;
-use super::live::Live;
 use super::{open, page};
 use crate::cluster::SnapshotFlags;
-use crate::command::Registry;
 use crate::context::Context;
 use crate::error::{CommandResult, ErrorContext};
-use crate::file_state::FileState;
 use crate::general::GeneralFlags;
 use crate::status;
+use crate::ui_cluster::{OpenCluster, Signals, runtime};
 
 /// The bytes of the token in the address.
 const RANDOM: usize = 32;
-/// Variables that commands have of this process besides those of every command: where caches are.
-const INHERITED: &[&str] = &["HOME", "XDG_CACHE_HOME", "ENCAMP_CACHE_DIR"];
 
 /// How pages are served.
 pub(super) struct Serving {
@@ -53,13 +43,10 @@ pub(super) fn file(
     id: Option<&str>,
     serving: &Serving,
 ) -> CommandResult<u8> {
-    let runtime = runtime()?;
-    let (cluster, shown) = file_cluster(context, &runtime, name, reading)?;
+    let open = OpenCluster::of_file(context, name, reading, PAGE_LIMIT)?;
     let path = id.map_or_else(|| "/ui/".into(), |id| format!("/ui/search?q={}", encoded(id)));
-    let served = until_stopped(context, &runtime, cluster.clone(), &path, &shown, serving);
-    runtime.block_on(cluster.api.stop());
-    let _ = std::fs::remove_dir_all(&cluster.directory);
-    end(runtime);
+    let served = until_stopped(context, &open.runtime, open.cluster.clone(), &path, &open.shown, serving);
+    open.close();
     served
 }
 
@@ -81,100 +68,10 @@ pub(super) fn live(
             page(&kind, &full)
         }
     };
-    let (shown, directory) = (client.address().to_string(), scratch()?);
-    let cluster = Arc::new(Live::new(client, commands()?, environment(), directory.clone()));
-    let served = until_stopped(context, &runtime, cluster, &path, &shown, serving);
-    let _ = std::fs::remove_dir_all(directory);
-    end(runtime);
+    let open = OpenCluster::of_client(client, runtime, PAGE_LIMIT)?;
+    let served = until_stopped(context, &open.runtime, open.cluster.clone(), &path, &open.shown, serving);
+    open.close();
     served
-}
-
-/// A snapshot file or server backup as a cluster, and its name.
-fn file_cluster(
-    context: &mut Context<'_, '_>,
-    runtime: &Runtime,
-    name: &str,
-    reading: &SnapshotFlags,
-) -> CommandResult<(Arc<FileCluster>, String)> {
-    let state = FileState::read(name, reading, context.env)?;
-    let shown = Path::new(name).file_name().map_or_else(|| name.into(), |n| n.to_string_lossy().into_owned());
-    state.notes.iter().for_each(|note| context.ui.warn(note));
-    let api = runtime.block_on(FrozenApi::start(state.store, state.now)).context("Error reading snapshot")?;
-    let mut flags = vec![format!("-snapshot={}", context.env.directory.join(name).display())];
-    flags.extend(reading.ignore_unknown_tables.then(|| "-ignore-unknown-tables".to_string()));
-    let cluster = Arc::new(FileCluster {
-        api,
-        source: Source::File { name: shown.clone(), taken: state.taken.unwrap_or(0) },
-        commands: commands()?,
-        environment: environment(),
-        directory: scratch()?,
-        flags,
-        registry: Registry::new(),
-    });
-    Ok((cluster, shown))
-}
-
-/// Shows a snapshot file or server backup on the terminal.
-pub(crate) fn top_of_file(
-    context: &mut Context<'_, '_>,
-    name: &str,
-    reading: &SnapshotFlags,
-    colours: bool,
-) -> CommandResult<u8> {
-    let runtime = runtime()?;
-    let (cluster, _) = file_cluster(context, &runtime, name, reading)?;
-    context.env.terminal.handle_signals_in_command();
-    let shown = encamp_top::run::run(cluster.clone(), &runtime, colours);
-    runtime.block_on(cluster.api.stop());
-    let _ = std::fs::remove_dir_all(&cluster.directory);
-    end(runtime);
-    shown.context("Error using the terminal")?;
-    Ok(0)
-}
-
-/// Shows a running cluster on the terminal.
-pub(crate) fn top_of_cluster(
-    context: &mut Context<'_, '_>,
-    general: &GeneralFlags,
-    colours: bool,
-) -> CommandResult<u8> {
-    let client = general.client(context.env)?;
-    let runtime = runtime()?;
-    let cluster = Arc::new(Live::new(client, commands()?, environment(), context.env.directory.clone()));
-    context.env.terminal.handle_signals_in_command();
-    let shown = encamp_top::run::run(cluster, &runtime, colours);
-    end(runtime);
-    shown.context("Error using the terminal")?;
-    Ok(0)
-}
-
-fn runtime() -> CommandResult<Runtime> {
-    Builder::new_multi_thread().enable_all().build().context("Error starting the network runtime")
-}
-
-/// Requests that are still open must not delay the exit.
-fn end(runtime: Runtime) {
-    runtime.shutdown_background();
-}
-
-/// The commands of this program.
-fn commands() -> CommandResult<Commands> {
-    Ok(Commands::new(std::env::current_exe().context("Error finding this program")?))
-}
-
-/// What commands have of the environment of this process.
-fn environment() -> Vec<(&'static str, OsString)> {
-    let mut out: Vec<_> = INHERITED.iter().filter_map(|name| Some((*name, std::env::var_os(name)?))).collect();
-    // As in an agent: the job files of pages read no other files.
-    out.push((crate::environment_variables::FILE_FUNCTIONS, "false".into()));
-    out
-}
-
-/// An empty directory for commands to run in.
-fn scratch() -> CommandResult<PathBuf> {
-    let directory = std::env::temp_dir().join(format!("encamp-ui-{}", encamp_host::ids::uuid()));
-    std::fs::DirBuilder::new().mode(0o700).create(&directory).context("Error creating a temporary directory")?;
-    Ok(directory)
 }
 
 /// A token that nobody can guess.
@@ -242,31 +139,6 @@ fn hosts(port: u16) -> Vec<String> {
 fn with_token(address: SocketAddr, path: &str, token: &str) -> String {
     let sign = if path.contains('?') { '&' } else { '?' };
     format!("http://{address}{path}{sign}entrance={token}")
-}
-
-/// The signals that end it.
-struct Signals {
-    interrupt: Signal,
-    terminate: Signal,
-    hangup: Signal,
-}
-
-impl Signals {
-    fn new() -> io::Result<Signals> {
-        Ok(Signals {
-            interrupt: signal(SignalKind::interrupt())?,
-            terminate: signal(SignalKind::terminate())?,
-            hangup: signal(SignalKind::hangup())?,
-        })
-    }
-
-    async fn next(&mut self) {
-        tokio::select! {
-            _ = self.interrupt.recv() => {}
-            _ = self.terminate.recv() => {}
-            _ = self.hangup.recv() => {}
-        }
-    }
 }
 
 #[cfg(test)]

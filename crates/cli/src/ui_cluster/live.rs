@@ -1,4 +1,4 @@
-//! A running cluster behind the pages: requests go through the API client, so that its TLS settings, region and retries
+//! A running cluster behind an interface: requests go through the API client, so that its TLS settings, region and retries
 //! hold, with the token of the command unless the person signs in.
 
 use std::borrow::Cow;

@@ -1,4 +1,4 @@
-//! A snapshot file or server backup behind the pages: its state answers API requests, and commands read the file.
+//! A snapshot file or server backup behind an interface: its state answers API requests, and commands read the file.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
