@@ -149,7 +149,9 @@ impl Calls {
         match tool.action {
             Action::Command { words, flags, answers } => {
                 let output = self.command(words, flags, arguments).await?;
-                Ok(self.shown(&text_of(&output), !answers.contains(&output.code)))
+                // Some commands end with 1 both after an error and after an answer that asks for something to be done.
+                let failed = output.code != 0 && output.stdout.is_empty();
+                Ok(self.shown(&text_of(&output), failed || !answers.contains(&output.code)))
             }
             Action::Plan => self.plan(arguments).await,
             Action::RunPlan => self.run_plan(arguments).await,

@@ -293,7 +293,7 @@ pub const TOOLS: &[Tool] = &[
         "drain_plan",
         "Plans the drain of several nodes in batches in which no task group loses more allocations at a time than its job \
          allows.",
-        command(&["node", "drain"], &["-plan"], &[0]),
+        command(&["node", "drain"], &["-plan"], ANY),
         MINUTES,
         &[
             required("nodes", Kind::Words, "Nodes: name, ID, dc=NAME, class=NAME or pool=NAME."),
