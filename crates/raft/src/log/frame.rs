@@ -148,6 +148,14 @@ pub(super) enum FrameError {
     /// The payload is no entry.
     #[error("it can't be decoded: {0}")]
     Codec(#[source] CodecError),
+    /// The header and the payload disagree: the entries after it would have wrong indexes.
+    #[error("it holds {held} operations, but its header says {said}")]
+    Width {
+        /// What the header says.
+        said: u32,
+        /// What the payload holds.
+        held: u32,
+    },
 }
 
 /// Reads an entry back. `bytes` is the whole frame.
@@ -161,6 +169,10 @@ pub(super) fn decode_entry(bytes: &[u8], id: EntryId) -> Result<openraft::Entry<
         return Err(FrameError::Payload);
     }
     let payload = codec::decode(payload).map_err(FrameError::Codec)?;
+    let width = width(&payload);
+    if header.width != width {
+        return Err(FrameError::Width { said: header.width, held: width });
+    }
     Ok(openraft::Entry { log_id: id, payload })
 }
 
