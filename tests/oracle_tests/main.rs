@@ -24,6 +24,7 @@ mod canonical;
 mod cli;
 mod diff;
 mod fuzz_jobspec;
+mod fuzz_replay;
 mod http;
 mod jobspec;
 mod jobspec_differences;

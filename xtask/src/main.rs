@@ -26,8 +26,8 @@ Tasks:
                            csi.proto
   figures [FILE...]        Draw docs/dev/growth.svg from FILEs with lines that `encamp sim ... -json`
                            printed. Without a FILE, run the scenarios first (long)
-  fuzz TARGET [SECONDS]    Build the fuzzers and run one of them: archives, hcl, json,
-                           templates or variables (60 seconds)
+  fuzz TARGET [SECONDS]    Build the fuzzers and run one of them (60 seconds), or all of them
+                           one after the other; `fuzz help` lists them
   long                     Run .ci/release: all tests, long runs and benchmarks
   release [OPTIONS]        Make the files of a release in dist/; `release help` lists the options
   help                     Print this text
@@ -35,8 +35,12 @@ Tasks:
 Exit codes: 0 success, 1 a command failed, 2 wrong usage.
 ";
 
-/// The targets of `fuzz/`.
-const TARGETS: [&str; 5] = ["archives", "hcl", "json", "templates", "variables"];
+/// The targets of `fuzz/` that are programs of their own.
+const PROGRAMS: [&str; 5] = ["archives", "hcl", "json", "templates", "variables"];
+/// The program of the other targets, which are the directories of kept inputs.
+const INPUTS: &str = "inputs";
+/// Where these directories are.
+const CORPUS: &str = "tests/fuzz_targets/corpus";
 /// The longest input that a fuzzer makes, in bytes.
 const LONGEST_INPUT: u32 = 65_536;
 /// How long a fuzzer runs, in seconds.
@@ -101,6 +105,7 @@ fn main() -> ExitCode {
         ["picture"] => write_generated(&[PICTURE]),
         ["csi"] => csi(),
         ["figures", files @ ..] => figures(files),
+        ["fuzz", "help"] => fuzz_targets().map(|targets| println!("{}", targets.join("\n"))),
         ["fuzz", target] => fuzz(target, FUZZ_SECONDS),
         ["fuzz", target, seconds] => seconds_of(seconds).and_then(|seconds| fuzz(target, seconds)),
         ["fuzz", ..] => Err(Failure::Usage("fuzz takes a target and a number of seconds".into())),
@@ -234,14 +239,33 @@ fn seconds_of(text: &str) -> Result<u64, Failure> {
     text.parse().map_err(|_| Failure::Usage(format!("{text:?} is no number of seconds")))
 }
 
-/// Builds the fuzzers and runs one. The first run of a target begins with the seeds of the seeded fuzzer.
+/// All targets of `fuzz/`.
+fn fuzz_targets() -> Result<Vec<String>, Failure> {
+    let folder = root().join(CORPUS);
+    let entries = fs::read_dir(&folder).map_err(|e| failed(&folder, &e))?;
+    let mut targets: Vec<String> = PROGRAMS.map(String::from).into();
+    targets.extend(entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()));
+    targets.sort();
+    Ok(targets)
+}
+
+/// Builds the fuzzers and runs one, or `all`.
 fn fuzz(target: &str, seconds: u64) -> Outcome {
-    if !TARGETS.contains(&target) {
-        return Err(Failure::Usage(format!("there is no target {target:?}; there are {}", TARGETS.join(", "))));
+    let known = fuzz_targets()?;
+    if target != "all" && !known.iter().any(|k| k == target) {
+        return Err(Failure::Usage(format!("there is no target {target:?}; there are {}", known.join(", "))));
     }
+    let built = root().join("fuzz/target");
+    run(Command::new(root().join("fuzz/build")).env("CARGO_TARGET_DIR", &built))?;
+    known.iter().filter(|k| target == "all" || *k == target).try_for_each(|k| fuzz_one(k, seconds, &built))
+}
+
+/// Runs a fuzzer. The first run of a target begins with the seeds of the seeded fuzzer, or the kept inputs.
+fn fuzz_one(target: &str, seconds: u64, built: &Path) -> Outcome {
     let folder = root().join("fuzz");
     let (corpus, found) = (folder.join("corpus").join(target), folder.join("artifacts").join(target));
-    if !corpus.is_dir() {
+    let is_program = PROGRAMS.contains(&target);
+    if is_program && !corpus.is_dir() {
         let mut seeds = cargo(&["test", "--locked", "--test", "oracle", "fuzz_jobspec::"]);
         run(seeds.env("ENCAMP_FUZZ_SEEDS", folder.join("corpus")).env_remove("ENCAMP_ORACLE"))?;
     }
@@ -249,12 +273,15 @@ fn fuzz(target: &str, seconds: u64) -> Outcome {
     for dir in [&corpus, &found] {
         fs::create_dir_all(dir).map_err(|e| failed(dir, &e))?;
     }
-    let built = folder.join("target");
-    run(Command::new(folder.join("build")).env("CARGO_TARGET_DIR", &built))?;
-    let mut fuzzer = Command::new(built.join("x86_64-unknown-linux-gnu/release").join(target));
+    let program = if is_program { target } else { INPUTS };
+    let mut fuzzer = Command::new(built.join("x86_64-unknown-linux-gnu/release").join(program));
     // libFuzzer puts the name of an input right behind the prefix.
     fuzzer.arg(format!("-artifact_prefix={}/", found.display()));
     fuzzer.args([format!("-max_total_time={seconds}"), format!("-max_len={LONGEST_INPUT}")]).arg(corpus);
+    if !is_program {
+        // New inputs go to the first directory.
+        fuzzer.arg(root().join(CORPUS).join(target)).env("ENCAMP_FUZZ_TARGET", target);
+    }
     run(&mut fuzzer)
 }
 

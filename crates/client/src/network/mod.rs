@@ -33,6 +33,20 @@ use crate::programs::{Cancel, RunError};
 use crate::store::Store;
 use encamp_model::{AllocNetworkStatus, AllocatedPortMapping};
 
+/// Reads a file of a network, in both forms, and what its plugins print; whether all can be used. For fuzzers.
+#[doc(hidden)]
+pub fn read_foreign(file: &[u8], printed: &[u8]) -> bool {
+    let mut usable = true;
+    for name in ["10-net.conflist", "10-net.conf"] {
+        if let Err(error) = list::parse(std::path::Path::new(name), file) {
+            usable = error.to_string().is_empty();
+        }
+    }
+    let Ok(printed) = serde_json::from_slice(printed) else { return false };
+    let status = result::status(&printed, INTERFACE).map_err(|error| error.to_string());
+    usable && status.is_ok()
+}
+
 /// The interface that plugins make.
 const INTERFACE: &str = "eth0";
 /// How long calls of an earlier run may take to end after they were killed.

@@ -219,6 +219,38 @@ impl Gossip {
     }
 }
 
+/// What datagrams do to a server that gossips alone, without a socket and a clock: how many members it knows then. For
+/// fuzzers.
+#[doc(hidden)]
+pub fn members_after<'a>(own: Identity, keyring: &Keyring, datagrams: impl IntoIterator<Item = &'a [u8]>) -> usize {
+    let envelope = Envelope::new(keyring.clone());
+    let mut foca = Foca::new(own, settings(), SmallRng::seed_from_u64(1), Packed);
+    let (mut runtime, mut table) = (AccumulatingRuntime::new(), Table::default());
+    for datagram in datagrams {
+        let Some(content) = envelope.open(datagram) else { continue };
+        match Greeting::read(&content) {
+            Some(greeting) => drop(greeting.content()),
+            // What cannot be decoded is dropped.
+            None => drop(foca.handle_data(&content, &mut runtime)),
+        }
+        while let Some((_, content)) = runtime.to_send() {
+            let _ = envelope.close(&content);
+        }
+        while let Some((_, timer)) = runtime.to_schedule() {
+            let _ = foca.handle_timer(timer, &mut runtime);
+        }
+        while let Some(notification) = runtime.to_notify() {
+            match notification {
+                OwnedNotification::MemberUp(who) => table.up(&who),
+                OwnedNotification::MemberDown(who) => table.down(&who),
+                OwnedNotification::Rename(old, new) => table.renamed(&old, &new),
+                _ => {}
+            }
+        }
+    }
+    table.known().len()
+}
+
 /// A timer, and its turn among those of one moment.
 struct Due(Instant, u64, Timer<Identity>);
 

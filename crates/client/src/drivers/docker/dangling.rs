@@ -6,7 +6,7 @@ use std::time::Duration;
 use bollard::models::{ContainerSummary, ContainerSummaryStateEnum as Status};
 use bollard::query_parameters::ListContainersOptions;
 
-use super::connect::LONG;
+use super::connect::{Daemon, DaemonError, LONG};
 use super::container_state;
 use super::create::{ALLOC_LABEL, NODE_LABEL};
 use super::driver_state::Shared;
@@ -42,12 +42,21 @@ pub(super) async fn remove_forever(shared: std::sync::Weak<Shared>, settings: Da
     }
 }
 
-async fn pass(shared: &Shared, settings: &Dangling) {
+/// The containers of a daemon that have the label of allocations.
+pub(super) async fn of_allocations(daemon: &Daemon) -> Result<Vec<ContainerSummary>, DaemonError> {
     let filters: HashMap<String, Vec<String>> = [("label".to_string(), vec![ALLOC_LABEL.to_string()])].into();
     let options = ListContainersOptions { all: true, filters: Some(filters), ..ListContainersOptions::default() };
-    let call =
-        shared.daemon.call("list the containers", LONG, |d| async move { d.list_containers(Some(options)).await });
-    let Ok(found) = call.await else { return };
+    daemon.call("list the containers", LONG, |d| async move { d.list_containers(Some(options)).await }).await
+}
+
+/// Those of some containers that belong to no task of a node without tasks.
+pub(super) fn without_tasks(containers: &[ContainerSummary], node_id: &str) -> usize {
+    let none = BTreeSet::new();
+    containers.iter().filter(|c| is_dangling(c, node_id, &none, Duration::ZERO, 0, true)).count()
+}
+
+async fn pass(shared: &Shared, settings: &Dangling) {
+    let Ok(found) = of_allocations(&shared.daemon).await else { return };
     let (node_id, now) = (shared.node_id(), crate::clock::now() / 1_000_000_000);
     let ended = shared.config.gc.container;
     for container in found {

@@ -240,6 +240,21 @@ impl Images {
         }
     }
 
+    /// Pulls an image that no task asks for.
+    pub(super) async fn pull_alone(&self, image: &str) -> Result<(), ImageError> {
+        let mut state = self.join(image, None, LONG_REMOVAL, LONG_REMOVAL);
+        loop {
+            if let Pull::Done(outcome) = &*state.borrow_and_update() {
+                return outcome.clone();
+            }
+            if state.changed().await.is_err() {
+                return Err(
+                    DaemonError::Garbled { call: "pull the image", reason: "the pull ended early".into() }.into()
+                );
+            }
+        }
+    }
+
     /// The pull of an image: one that runs already, or a new one. It is given up when nobody waits for it any more.
     fn join(&self, image: &str, login: Option<Login>, limit: Duration, activity: Duration) -> watch::Receiver<Pull> {
         let key = (image.to_string(), login.as_ref().map(|l| l.username.clone()).unwrap_or_default());

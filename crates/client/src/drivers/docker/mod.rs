@@ -36,3 +36,20 @@ pub(super) mod task_config;
 
 pub use self::connect::DaemonError;
 pub(crate) use self::driver::Docker;
+
+/// Asks a daemon what the driver asks about a container and an image, and tells whether all answers could be used. For
+/// fuzzers of the answers.
+#[doc(hidden)]
+pub async fn ask(endpoint: &str) -> bool {
+    let daemon = std::sync::Arc::new(connect::Daemon::new(endpoint));
+    let mut usable = container_state::look(&daemon, "c").await.is_ok();
+    let samples = stats::Samples::default();
+    samples.fetch(&daemon, "c", 2000.0).await;
+    usable &= samples.known().is_some();
+    usable &= images::Images::new(daemon.clone()).pull_alone("image:1").await.is_ok();
+    match dangling::of_allocations(&daemon).await {
+        Ok(containers) => usable &= dangling::without_tasks(&containers, "n") <= containers.len(),
+        Err(_) => usable = false,
+    }
+    usable & container_state::remove(&daemon, "c").await.is_ok()
+}

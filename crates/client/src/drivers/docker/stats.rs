@@ -12,7 +12,7 @@ use super::connect::{Daemon, SHORT};
 use encamp_model::stats::{CpuStats, MemoryStats, ResourceUsage, TaskResourceUsage};
 
 /// Samples of a container, which are asked for in the background.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Samples(Arc<Mutex<Known>>);
 
 #[derive(Default)]
@@ -30,21 +30,29 @@ impl Samples {
         let mut known = self.0.lock();
         if !known.asked {
             known.asked = true;
-            let (all, daemon, id) = (self.0.clone(), daemon.clone(), container.to_string());
-            tokio::spawn(async move {
-                let options = StatsOptions { stream: false, one_shot: true };
-                let call = daemon.call("measure the container", SHORT, |d| async move {
-                    std::pin::pin!(d.stats(&id, Some(options))).next().await.transpose()
-                });
-                let sample = call.await.ok().flatten();
-                let mut known = all.lock();
-                known.asked = false;
-                if let Some(sample) = sample {
-                    known.take(&sample, Instant::now(), mhz_per_core);
-                }
-            });
+            let (all, daemon, id) = (self.clone(), daemon.clone(), container.to_string());
+            tokio::spawn(async move { all.fetch(&daemon, &id, mhz_per_core).await });
         }
         known.last.clone()
+    }
+
+    /// The last sample.
+    pub(super) fn known(&self) -> Option<TaskResourceUsage> {
+        self.0.lock().last.clone()
+    }
+
+    /// Has the daemon measure a container.
+    pub(super) async fn fetch(&self, daemon: &Daemon, container: &str, mhz_per_core: f64) {
+        let options = StatsOptions { stream: false, one_shot: true };
+        let call = daemon.call("measure the container", SHORT, |d| async move {
+            std::pin::pin!(d.stats(container, Some(options))).next().await.transpose()
+        });
+        let sample = call.await.ok().flatten();
+        let mut known = self.0.lock();
+        known.asked = false;
+        if let Some(sample) = sample {
+            known.take(&sample, Instant::now(), mhz_per_core);
+        }
     }
 }
 
