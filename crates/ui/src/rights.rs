@@ -25,7 +25,7 @@ const NO_ACCESS_CONTROL: &str = "acls-disabled";
 /// The rights of a person; none: the cluster does not tell.
 pub(crate) type Rights = Option<Arc<Acl>>;
 
-/// The rights of those who looked at pages lately, by a signature of their tokens.
+/// The rights of those who opened pages lately, by a signature of their tokens.
 #[derive(Debug, Default)]
 pub(crate) struct Known(Mutex<HashMap<String, (Instant, Rights)>>);
 
