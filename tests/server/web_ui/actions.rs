@@ -225,6 +225,36 @@ fn clients_variables_and_settings_are_changed_by_forms() {
     assert_eq!(p.browser.problems(), [""; 0]);
 }
 
+#[test]
+#[ignore = "takes long: `cargo xtask test all` runs it"]
+fn definitions_claims_and_failsafe_mode_are_changed_by_forms() {
+    let c = Filled::start("web-ui-rare-forms");
+    let Some(mut p) = Person::signed_in(&c, "web-ui-rare-forms") else { return };
+    p.open("/ui/access-control/auth-methods/pipeline");
+    p.press("Save", "The auth method is saved.");
+    p.open(&format!("/ui/access-control/binding-rules/{}", c.rule));
+    p.press("Save", "The binding rule is saved.");
+    p.open("/ui/access-control/binding-rules");
+    p.unfold("New binding rule");
+    let rule = json!({"AuthMethod": "pipeline", "BindType": "policy", "BindName": "readers", "Description": "by form"});
+    p.browser.fill("textbox", "Definition (JSON)", &rule.to_string());
+    p.press("Save", "The binding rule is saved.");
+    assert!(c.agent.list("/v1/acl/binding-rules").iter().any(|r| r["Description"] == "by form"));
+    p.open("/ui/worker-pools/web");
+    p.confirm("Enter failsafe mode", "The pool is in failsafe mode.");
+    assert_eq!(c.agent.get("/v1/autoscale/pool/web")["Failsafe"], true);
+    p.confirm("Leave failsafe mode", "The pool has left failsafe mode.");
+    let sticky = json!({"Volumes": {"data": {"Name": "data", "Type": "host", "Source": "scratch", "Sticky": true,
+        "AccessMode": "single-node-writer", "AttachmentMode": "file-system"}}});
+    c.put("/v1/jobs", &job("keeper", "service", SAYS, [Value::Null, sticky, Value::Null]));
+    c.allocation("keeper", "default", |a| a["ClientStatus"] == "running");
+    until("a claim", || c.agent.list("/v1/volumes/claims").len() == 1);
+    p.open("/ui/storage/claims");
+    p.confirm("Delete", "deleted");
+    until("no claim", || c.agent.list("/v1/volumes/claims").is_empty());
+    assert_eq!(p.browser.problems(), [""; 0]);
+}
+
 /// Eligibility; a drain, its change and its end.
 fn client(c: &Filled, p: &mut Person) {
     let node = || c.agent.get(&format!("/v1/node/{}", c.node));
