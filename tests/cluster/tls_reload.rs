@@ -67,6 +67,16 @@ fn shown(port: u16, client: Option<&Arc<ClientConfig>>, name: &str) -> Json {
     reply.json()["config"]["TLSConfig"][name].clone()
 }
 
+/// The bytes that the server has not read of a connection to this computer; none once the connection is gone.
+fn unread(connection: &TcpStream) -> Option<u64> {
+    let port = |address: std::io::Result<std::net::SocketAddr>| format!(":{:04X}", address.expect("an address").port());
+    let (own, server) = (port(connection.local_addr()), port(connection.peer_addr()));
+    let table = std::fs::read_to_string("/proc/net/tcp").expect("the connections of this computer");
+    let mut fields = table.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+    let row = fields.find(|row| row.len() > 4 && row[1].ends_with(&server) && row[2].ends_with(&own))?;
+    u64::from_str_radix(row[4].split_once(':')?.1, 16).ok()
+}
+
 #[test]
 fn a_reload_changes_tls_for_new_connections_or_nothing() {
     let (first, second) = (certificates("reload-first"), certificates("reload-second"));
@@ -85,6 +95,8 @@ fn a_reload_changes_tls_for_new_connections_or_nothing() {
     waiting.set_read_timeout(Some(PATIENCE)).expect("a timeout");
     let nodes = secure::request(http, None, "GET", "/v1/nodes", "").expect("an answer").index;
     write!(waiting, "GET /v1/nodes?wait=3s&index={nodes} HTTP/1.1\r\nHost: x\r\n\r\n").expect("written");
+    // A request that the server has not read yet is not open.
+    wait_for("the request is read", || if unread(&waiting) == Some(0) { Ok(()) } else { Err("not yet".into()) });
     server.more = tls("  http = true\n  rpc = true\n  verify_server_hostname = true\n");
     server.reload();
     secure::ends(idle).expect("it is closed");
