@@ -1,6 +1,7 @@
 //! The server's clock, IDs and random numbers: everything below takes them as arguments.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::sync::OnceLock;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use crate::simulation;
 
@@ -11,6 +12,17 @@ pub fn now() -> i64 {
     }
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
+}
+
+/// Nanoseconds of a clock that nobody sets, for timers: the time of [`now`] when it was first asked, and what has passed
+/// since. It differs from [`now`] once the machine's clock is set.
+pub fn steady() -> i64 {
+    static START: OnceLock<(i64, Instant)> = OnceLock::new();
+    if let Some(simulation) = simulation::current() {
+        return simulation.steady();
+    }
+    let (time, instant) = START.get_or_init(|| (now(), Instant::now()));
+    time.saturating_add(i64::try_from(instant.elapsed().as_nanos()).unwrap_or(i64::MAX))
 }
 
 /// A random number from the operating system.

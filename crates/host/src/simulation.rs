@@ -2,19 +2,27 @@
 //!
 //! A simulation belongs to the threads on which it was [`enter`]ed. All other threads use the real machine; checking
 //! for a simulation costs one access to a thread-local variable.
+//!
+//! A simulation has several machines: what runs [`on`] one sees its clock, and stops while it is stopped. Work that is
+//! spawned stays on the machine of its spawner if it is wrapped by [`here`].
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::fmt::Debug;
 use std::future::Future;
 use std::io;
 use std::path::Path;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
 
 /// A simulated machine.
 pub trait Simulation: Send + Sync {
-    /// The time, in Unix nanoseconds.
+    /// The time that the clock of the current [`machine`] shows, in Unix nanoseconds.
     fn now(&self) -> i64;
+    /// The time of a clock that nobody sets, in nanoseconds from any origin.
+    fn steady(&self) -> i64;
+    /// Whether a machine runs. If not, wakes the waker when it does.
+    fn runs(&self, machine: usize, waker: &Waker) -> bool;
     /// Fills with random bytes.
     fn fill(&self, bytes: &mut [u8]);
     /// Starts a thread. It belongs to the simulation.
@@ -78,6 +86,54 @@ pub trait File: Debug + Send + Sync {
 
 thread_local! {
     static CURRENT: RefCell<Option<Arc<dyn Simulation>>> = const { RefCell::new(None) };
+    static MACHINE: Cell<Option<usize>> = const { Cell::new(None) };
+}
+
+/// The machine on which the current code runs; `None` outside of all machines.
+pub fn machine() -> Option<usize> {
+    MACHINE.get()
+}
+
+/// Assigns the current thread to a machine, for code that runs as a thread.
+pub fn be_on(machine: Option<usize>) {
+    MACHINE.set(machine);
+}
+
+/// A future on a machine; see [`on`].
+#[derive(Debug)]
+pub struct On<F> {
+    machine: usize,
+    future: Pin<Box<F>>,
+}
+
+/// Runs a future on a machine of the simulation.
+pub fn on<F: Future>(machine: usize, future: F) -> On<F> {
+    On { machine, future: Box::pin(future) }
+}
+
+impl<F: Future> Future for On<F> {
+    type Output = F::Output;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
+        if current().is_some_and(|simulation| !simulation.runs(self.machine, context.waker())) {
+            return Poll::Pending;
+        }
+        let before = MACHINE.replace(Some(self.machine));
+        let polled = self.future.as_mut().poll(context);
+        MACHINE.set(before);
+        polled
+    }
+}
+
+/// The future on the machine of the caller, to be spawned: outside of a simulation the future itself.
+pub fn here<F: Future>(future: F) -> impl Future<Output = F::Output> {
+    let machine = machine();
+    async move {
+        match machine {
+            Some(machine) => on(machine, future).await,
+            None => future.await,
+        }
+    }
 }
 
 /// Makes this thread one of the simulation, until the guard is dropped.

@@ -19,9 +19,10 @@ use super::network::{Answer, Message, Network, Transport};
 use super::propose::{self, Outcome, ProposeError, Proposer, Queue};
 use super::room::Room;
 use super::snapshots::Snapshots;
-use super::status::{self, Configuration, Leadership, Member, Stats};
+use super::status::{self, Configuration, Leadership, Member, Pulse, Stats};
 use super::types::{Peer, ServerId, Types};
 use super::validate::{Invalid, Own, Receiving};
+use encamp_host::simulation::here;
 use encamp_host::threads::{self, Instant};
 use encamp_host::watch_value;
 use encamp_model::capability::CapabilityLevel;
@@ -148,6 +149,7 @@ struct Inner {
     queue: Queue,
     level: CapabilityLevel,
     leadership: watch_value::Receiver<Leadership>,
+    pulse: Arc<Pulse>,
     timeout: Duration,
     lease: Duration,
     /// This server transfers leadership: it proposes nothing and sends no heartbeats.
@@ -223,7 +225,7 @@ impl Consensus {
             let _ = raft.shutdown().await;
             return Err(error);
         }
-        let leadership = status::watch_leadership(&raft, settings.lease());
+        let (leadership, pulse) = status::watch_leadership(&raft, settings.lease());
         let inner = Inner {
             queue: propose::start(Proposer {
                 raft: raft.clone(),
@@ -237,6 +239,7 @@ impl Consensus {
             log: log.clone(),
             progress,
             leadership,
+            pulse,
             timeout: settings.timeout,
             lease: settings.lease(),
             handing_over: AtomicBool::new(false),
@@ -248,10 +251,10 @@ impl Consensus {
             unfamiliar: tokio::sync::Mutex::default(),
         };
         let consensus = Consensus { inner: Arc::new(inner) };
-        tokio::spawn(consensus.clone().keep_snapshots(settings.snapshot_interval, settings.snapshot_threshold));
-        tokio::spawn(consensus.clone().keep_log_short(settings.trailing_bytes));
-        tokio::spawn(consensus.clone().keep_lease());
-        tokio::spawn(consensus.clone().keep_address(settings.id, settings.peer.clone()));
+        tokio::spawn(here(consensus.clone().keep_snapshots(settings.snapshot_interval, settings.snapshot_threshold)));
+        tokio::spawn(here(consensus.clone().keep_log_short(settings.trailing_bytes)));
+        tokio::spawn(here(consensus.clone().keep_lease()));
+        tokio::spawn(here(consensus.clone().keep_address(settings.id, settings.peer.clone())));
         Ok(consensus)
     }
 
@@ -318,6 +321,15 @@ impl Consensus {
             Ok(Err(RaftError::Fatal(_))) => Err(ProposeError::Fatal(self.why_stopped())),
             Err(_) => Err(ProposeError::Timeout),
         }
+    }
+
+    /// Makes sure that what this server knows of its leadership is current. That costs a round of messages if the process
+    /// was stopped just now: others may lead without its knowing.
+    ///
+    /// # Errors
+    /// See [`Consensus::barrier`].
+    pub async fn confirm(&self) -> Result<(), ProposeError> {
+        if self.inner.pulse.is_steady(Instant::now()) { Ok(()) } else { self.barrier().await }
     }
 
     /// A watch on who leads, and on whether the node still runs.

@@ -15,6 +15,7 @@ use tokio::time::Instant;
 
 use super::{Consensus, status};
 use encamp_host::ids;
+use encamp_host::simulation::here;
 
 /// The number of checks per lease.
 const LOOKS: u32 = 4;
@@ -105,11 +106,11 @@ impl Consensus {
         self.rests().store(true, Ordering::Release);
         self.allow_elections();
         let own = self.clone();
-        tokio::spawn(async move {
+        tokio::spawn(here(async move {
             tokio::time::sleep(rest).await;
             own.rests().store(false, Ordering::Release);
             own.allow_elections();
-        });
+        }));
     }
 
     /// Votes for another server in the next term, which ends this one. Nobody has asked for that vote; should that

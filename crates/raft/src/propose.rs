@@ -16,6 +16,7 @@ use super::machine::Machine;
 use super::room::Room;
 use super::status::why_stopped;
 use super::types::{Applied, Batch, Peer, ServerId, Types};
+use encamp_host::simulation::here;
 use encamp_host::threads::Instant;
 use encamp_model::outcome;
 use encamp_ops::{Operation, Reply};
@@ -76,7 +77,7 @@ pub(super) struct Proposer {
 /// Starts gathering; ends when all senders are gone.
 pub(super) fn start(proposer: Proposer) -> Queue {
     let (queue, proposals) = mpsc::channel(QUEUE);
-    tokio::spawn(gather(proposer, proposals));
+    tokio::spawn(here(gather(proposer, proposals)));
     queue
 }
 
@@ -125,7 +126,7 @@ async fn gather(proposer: Proposer, mut proposals: mpsc::Receiver<Proposal>) {
         // Sent from this one task, so entries keep the order of the queue.
         let sent = raft.client_write_ff(batch).await;
         let (raft, log) = (raft.clone(), log.clone());
-        in_flight.spawn(async move {
+        in_flight.spawn(here(async move {
             let stopped = || ProposeError::Fatal(why_stopped(&raft, &log));
             let outcome = match sent {
                 Ok(answer) => outcome_of(answer, stopped, &mut waiting).await,
@@ -134,7 +135,7 @@ async fn gather(proposer: Proposer, mut proposals: mpsc::Receiver<Proposal>) {
             let Some(outcome) = outcome else { return };
             drop(commit);
             tell(waiting, outcome);
-        });
+        }));
     }
     while in_flight.join_next().await.is_some() {}
 }

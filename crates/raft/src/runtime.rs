@@ -7,6 +7,7 @@ use openraft::{AsyncRuntime, OptionalSend, TokioInstant, TokioRuntime};
 use rand_core::RngCore;
 
 use encamp_host::ids;
+use encamp_host::simulation::here;
 
 /// tokio with the host's random numbers.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -51,7 +52,7 @@ impl AsyncRuntime for Runtime {
         T: Future + OptionalSend + 'static,
         T::Output: OptionalSend + 'static,
     {
-        TokioRuntime::spawn(future)
+        TokioRuntime::spawn(here(future))
     }
 
     fn sleep(duration: Duration) -> Self::Sleep {

@@ -12,6 +12,7 @@ use tokio::time::{Instant, sleep_until, timeout_at};
 
 use super::network::{Answer, Message, Transport, TransportError};
 use super::types::{EntryId, Peer, ServerId, Types};
+use encamp_host::simulation::here;
 
 /// A request to append entries.
 pub(super) type Append = AppendEntriesRequest<Types>;
@@ -61,7 +62,7 @@ impl Sending {
     fn begin(way: &Arc<Way>, request: Append) -> Sending {
         let (vote, prev, last) = (request.vote, request.prev_log_id, last(&request));
         let way = way.clone();
-        let answer = tokio::spawn(async move { way.send(Message::Append(request)).await });
+        let answer = tokio::spawn(here(async move { way.send(Message::Append(request)).await }));
         Sending { vote, prev, last, begun: Instant::now(), answer }
     }
 

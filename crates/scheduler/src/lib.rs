@@ -160,12 +160,12 @@ impl PlanResult {
     }
 
     /// Whether anything was accepted that will not be planned again. Allocations of batch jobs that are over are
-    /// stopped by every plan (`docs/spec/reconciliation.md §5.4`): with another part refused each time, attempts would
-    /// never end.
+    /// stopped by every plan (`docs/spec/reconciliation.md §5.4`), and every plan notes in a failed allocation that it
+    /// can't be replaced yet: with another part refused each time, attempts would never end.
     pub(crate) fn made_progress(&self) -> bool {
         let over = |a: &Allocation| matches!(a.client_status, ClientStatus::Complete | ClientStatus::Failed);
         self.node_update.values().flatten().any(|a| !over(a))
-            || !self.node_allocation.is_empty()
+            || self.node_allocation.values().flatten().any(|a| !over(a))
             || self.deployment.is_some()
             || !self.deployment_updates.is_empty()
     }
@@ -217,7 +217,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn stops_of_what_is_over_are_no_progress() {
+    fn changes_of_what_is_over_are_no_progress() {
         let stopping = |client_status| {
             let a = Allocation { client_status, ..Default::default() };
             let node_update = BTreeMap::from([("n".to_string(), vec![Arc::new(a)])]);
@@ -227,8 +227,12 @@ mod tests {
         let ended = [ClientStatus::Complete, ClientStatus::Failed];
         assert_eq!([ClientStatus::Running, ClientStatus::Lost].map(progress), [true, true]);
         assert_eq!(ended.map(progress), [false, false]);
-        let node_allocation = stopping(ClientStatus::Complete).node_update;
-        let placed = PlanResult { node_allocation, ..stopping(ClientStatus::Complete) };
-        assert!(placed.made_progress() && !PlanResult::default().made_progress());
+        let written = |status| {
+            let node_allocation = stopping(status).node_update;
+            PlanResult { node_allocation, ..stopping(ClientStatus::Complete) }.made_progress()
+        };
+        assert_eq!([ClientStatus::Pending, ClientStatus::Running, ClientStatus::Unknown].map(written), [true; 3]);
+        assert_eq!([ClientStatus::Complete, ClientStatus::Failed].map(written), [false; 2]);
+        assert!(!PlanResult::default().made_progress());
     }
 }

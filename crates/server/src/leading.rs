@@ -92,7 +92,8 @@ impl Leading {
         self.0.ready.send(ready);
     }
 
-    /// Waits until the server can answer reads and writes.
+    /// Waits until the server can answer reads and writes. A process that was stopped makes sure first that it still
+    /// leads.
     ///
     /// # Errors
     /// There is no leader within the hold time; the error names the reason.
@@ -101,9 +102,18 @@ impl Leading {
             return Err(ProposeError::Fatal(why).into());
         }
         let mut ready = self.0.ready.subscribe();
-        let waited = tokio::time::timeout(LEADER_WAIT, ready.wait_for(|r| *r)).await;
-        if matches!(waited, Ok(Ok(_))) {
-            return Ok(());
+        let waited = tokio::time::timeout(LEADER_WAIT, async {
+            if ready.wait_for(|r| *r).await.is_err() {
+                return Err(Error::no_leader());
+            }
+            #[cfg(test)]
+            if crate::deterministic::sim::has(crate::deterministic::sim::Bug::UnconfirmedLease) {
+                return Ok(());
+            }
+            Ok(self.0.consensus.confirm().await?)
+        });
+        if let Ok(known) = waited.await {
+            return known;
         }
         let leads = self.0.consensus.leads();
         Err(if leads { Error::internal(NOT_READY) } else { Error::no_leader() })

@@ -22,6 +22,7 @@ use crate::server_state::ServerState;
 use crate::settings::Settings;
 use crate::storage::machine::StoreMachine;
 use encamp_host::ids;
+use encamp_host::simulation::here;
 use encamp_host::threads;
 use encamp_model::token_bucket::TokenBucket;
 use encamp_model::{Bytes, JobType, duration};
@@ -126,8 +127,8 @@ impl Server {
         threads::spawn("plan-applier", move || Applier::run(applier))
             .map_err(|e| StartError::Settings(format!("can't start the plan applier: {e}")))?;
         let (restores, asked) = mpsc::channel(1);
-        tokio::spawn(leader::follow(leading.clone(), workers.clone(), asked));
-        tokio::spawn(crate::leadership::metrics::of_consensus(leading.clone()));
+        tokio::spawn(here(leader::follow(leading.clone(), workers.clone(), asked)));
+        tokio::spawn(here(crate::leadership::metrics::of_consensus(leading.clone())));
         Ok(Server::of(leading, workers, restores))
     }
 
@@ -190,7 +191,7 @@ impl Server {
     pub(crate) fn node_news_due(&self) -> Duration {
         let busy = self.queues().broker().has_ready() || self.workers().iter().any(|w| w.busy());
         let mut rate = self.0.node_news.lock();
-        let wait = rate.take(ids::now(), if busy { NEWS_WHILE_BUSY } else { 1.0 });
+        let wait = rate.take(ids::steady(), if busy { NEWS_WHILE_BUSY } else { 1.0 });
         duration::of_nanos(wait)
     }
 

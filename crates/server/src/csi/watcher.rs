@@ -9,6 +9,7 @@ use tokio::time::Instant;
 
 use super::release;
 use crate::leading::Leading;
+use encamp_host::simulation::here;
 use encamp_model::*;
 use encamp_state::{StateStore, Table};
 
@@ -86,7 +87,7 @@ pub(crate) async fn run(server: Leading) {
                 break;
             }
             busy.push(key.clone());
-            running.spawn(release_all(server.clone(), key, allocs));
+            running.spawn(here(release_all(server.clone(), key, allocs)));
         }
     }
 }

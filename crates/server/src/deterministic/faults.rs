@@ -4,18 +4,29 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::cluster::Cluster;
+use super::members;
 use super::network::{Place, Weather};
+use super::run::Kind;
 use super::users::Stop;
 use encamp_model::random::Random;
+use encamp_model::{HOUR, MINUTE, SECOND};
 
 /// How long a crash waits for a write, in milliseconds.
 const AMBUSH: u64 = 500;
 
 /// Injects faults until asked to stop; afterwards all faults are removed and all servers are running.
-pub(crate) async fn happen(cluster: Arc<Cluster>, stop: Stop) {
+pub(crate) async fn happen(cluster: Arc<Cluster>, kind: Kind, machines: usize, stop: Stop) {
     let mut random = cluster.chance("faults");
     while !stop.now() {
-        tokio::time::sleep(Duration::from_millis(300 + random.below(5000))).await;
+        tokio::time::sleep(Duration::from_millis(300 + random.below(5000)) * kind.slowness()).await;
+        if kind.churns() && random.below(3) == 0 {
+            if random.below(2) == 0 {
+                members::churn(&cluster, &mut random).await;
+            } else {
+                disturb_clock(&cluster, machines, &mut random).await;
+            }
+            continue;
+        }
         match random.below(10) {
             0..3 => crash(&cluster, &mut random).await,
             3..5 => cut_power(&cluster, &mut random).await,
@@ -27,8 +38,12 @@ pub(crate) async fn happen(cluster: Arc<Cluster>, stop: Stop) {
     }
     cluster.network.cut(Vec::new());
     cluster.network.set_weather(Weather { delay: 3, ..Weather::default() });
+    let clocks = &cluster.sim.clocks;
+    (0..machines).for_each(|at| clocks.start(at, cluster.sim.now()));
+    clocks.furthest(cluster.sim.now());
+    clocks.set_right(cluster.sim.now());
     for at in 0..cluster.size() {
-        if !cluster.runs(at) {
+        if !cluster.runs(at) && !cluster.is_idle(at) {
             cluster.start(at).await;
         }
     }
@@ -44,10 +59,65 @@ fn while_(random: &mut Random) -> Duration {
 /// Picks one server, often the leader.
 fn victim(cluster: &Cluster, random: &mut Random) -> Place {
     let leader = cluster.leader().filter(|_| random.below(2) == 0);
-    leader.map_or_else(|| random.below(cluster.size() as u64) as Place, |(at, _)| at)
+    let running: Vec<Place> = cluster.servers().into_iter().map(|(at, _)| at).collect();
+    leader.map_or_else(|| random.pick(&running).copied().unwrap_or(0), |(at, _)| at)
 }
 
-async fn crash(cluster: &Cluster, random: &mut Random) {
+/// How far a clock jumps, in nanoseconds: that of a server mostly some seconds, up to two minutes, because what it writes
+/// as a time in the future stays there when it is set right; that of a node up to five hours.
+fn leap(server: bool, random: &mut Random) -> i64 {
+    let longest = if server { 2 * MINUTE } else { 5 * HOUR };
+    let most = [3 * SECOND, 3 * SECOND, 30 * SECOND, longest][random.below(4) as usize];
+    let far = random.below(most.unsigned_abs()) as i64;
+    if random.below(2) == 0 { far } else { -far }
+}
+
+/// Sets the clock of a server or a node, lets it drift or stand still, or stops the whole machine for a while.
+async fn disturb_clock(cluster: &Cluster, machines: usize, random: &mut Random) {
+    let (sim, at) = (&cluster.sim, machine(cluster, machines, random));
+    match random.below(5) {
+        0..2 => {
+            let by = leap(at < cluster.size(), random);
+            sim.watch.count("clocks set", 1);
+            sim.note(format_args!("the clock of {at} jumps by {} ms", by / 1_000_000));
+            sim.clocks.jump(at, by);
+        }
+        2 => {
+            let drift = random.below(200_001) as i64 - 100_000;
+            sim.watch.count("clocks that drift", 1);
+            sim.note(format_args!("the clock of {at} drifts by {drift} ppm"));
+            sim.clocks.drift(at, drift, sim.now());
+        }
+        3 => {
+            sim.watch.count("clocks that stand still", 1);
+            sim.note(format_args!("the clock of {at} is stopped"));
+            sim.clocks.stand_still(at, true, sim.now());
+            tokio::time::sleep(while_(random) * 3).await;
+            sim.clocks.furthest(sim.now());
+            sim.clocks.stand_still(at, false, sim.now());
+        }
+        _ => {
+            sim.watch.count("machines stopped", 1);
+            sim.note(format_args!("machine {at} is stopped"));
+            sim.clocks.stop(at);
+            tokio::time::sleep(while_(random)).await;
+            sim.clocks.start(at, sim.now());
+            sim.note(format_args!("machine {at} goes on"));
+        }
+    }
+    sim.clocks.furthest(sim.now());
+}
+
+/// A server or a node; half of the time a server, often the leader. Nodes are at the last places.
+fn machine(cluster: &Cluster, machines: usize, random: &mut Random) -> Place {
+    let nodes = cluster.first_node();
+    if random.below(2) == 0 || machines <= nodes {
+        return victim(cluster, random);
+    }
+    nodes + random.below((machines - nodes) as u64) as Place
+}
+
+async fn crash(cluster: &Arc<Cluster>, random: &mut Random) {
     let at = victim(cluster, random);
     // Most servers are not writing most of the time, but a crash during a write is the interesting case.
     let mut patience = random.below(2) * AMBUSH;
@@ -61,10 +131,11 @@ async fn crash(cluster: &Cluster, random: &mut Random) {
 }
 
 /// Crashes all servers at once.
-async fn cut_power(cluster: &Cluster, random: &mut Random) {
+async fn cut_power(cluster: &Arc<Cluster>, random: &mut Random) {
     cluster.sim.watch.count("crashes of all servers", 1);
-    (0..cluster.size()).for_each(|at| cluster.crash(at));
-    for at in 0..cluster.size() {
+    let running: Vec<Place> = cluster.servers().into_iter().map(|(at, _)| at).collect();
+    running.iter().for_each(|at| cluster.crash(*at));
+    for at in running {
         tokio::time::sleep(Duration::from_millis(random.below(500))).await;
         cluster.start(at).await;
     }

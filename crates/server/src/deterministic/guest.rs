@@ -13,6 +13,7 @@ use std::task::{Context, Poll, Waker};
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use super::sim::{self, Sim};
+use encamp_host::simulation;
 use encamp_host::threads::STACK;
 
 /// The panic payload that unwinds an abandoned guest.
@@ -79,11 +80,13 @@ pub(crate) fn may_wait() -> bool {
 pub(crate) fn spawn(work: impl FnOnce() + Send + 'static) {
     let baton = Arc::new(Baton { turn: Mutex::new((Turn::Host, Waker::noop().clone())), moved: Condvar::new() });
     let (own, sim, runtime) = (baton.clone(), Sim::current(), tokio::runtime::Handle::current());
+    let machine = simulation::machine();
     sim.guest_began();
     let body = move || {
         let _inside = sim.enter();
         let _runtime = runtime.enter();
         BATON.set(Some(own.clone()));
+        simulation::be_on(machine);
         let outcome = catch_unwind(AssertUnwindSafe(|| {
             own.guests_turn();
             work();
@@ -98,7 +101,9 @@ pub(crate) fn spawn(work: impl FnOnce() + Send + 'static) {
     };
     std::thread::Builder::new().name("guest".into()).stack_size(STACK).spawn(body).expect("a thread");
     let host = Host(baton);
-    tokio::spawn(poll_fn(move |cx| if host.0.run_guest(cx.waker()) { Poll::Ready(()) } else { Poll::Pending }));
+    tokio::spawn(simulation::here(poll_fn(
+        move |cx| if host.0.run_guest(cx.waker()) { Poll::Ready(()) } else { Poll::Pending },
+    )));
 }
 
 /// The task that represents a guest.

@@ -93,10 +93,10 @@ async fn carry_out(server: Server, id: String, wish: Wish) -> Result<u64, Error>
 }
 
 /// An operator, until asked to stop.
-pub(crate) async fn operator(cluster: Arc<Cluster>, place: Place, stop: Stop) {
+pub(crate) async fn operator(cluster: Arc<Cluster>, place: Place, slowness: u32, stop: Stop) {
     let mut random = cluster.chance("jobs");
     while !stop.now() {
-        tokio::time::sleep(Duration::from_millis(50 + random.below(2500))).await;
+        tokio::time::sleep(Duration::from_millis(50 + random.below(2500)) * slowness).await;
         let number = random.below(JOBS);
         // Several requests in a row: all evaluations except the newest are cancelled.
         for _ in 0..1 + random.below(4) {

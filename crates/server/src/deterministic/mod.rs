@@ -7,19 +7,25 @@
 //! - Replacements for the system: [`guest`] for threads, [`disk`], [`network`], [`runtime`] for openraft's timers and
 //!   randomness.
 //! - [`cluster`]: the servers. Clients ([`users`]): [`registers`], [`jobs`], [`nodes`]. Faults: [`faults`].
+//!   Membership: [`members`]. Clocks: [`clocks`]. Clients that wait for news: [`watchers`].
+//! - Deliberate bugs: [`sim::Bug`], [`bugs`].
 //! - [`launches`]: periodic launches under a moved clock.
-//! - Checks: continuously [`watch`] and [`ledger`], at the end [`rest`] and [`linear`].
+//! - Checks: continuously [`watch`] and [`ledger`], at the end [`rest`], [`linear`] and [`histories`].
 //!
 //! The server itself is unmodified: it uses the [simulation](encamp_host::simulation) of the current thread.
 
+pub(crate) mod bugs;
+pub(crate) mod clocks;
 pub(crate) mod cluster;
 pub(crate) mod disk;
 pub(crate) mod faults;
 pub(crate) mod guest;
+pub(crate) mod histories;
 pub(crate) mod jobs;
 mod launches;
 pub(crate) mod ledger;
 pub(crate) mod linear;
+pub(crate) mod members;
 pub(crate) mod network;
 pub(crate) mod nodes;
 pub(crate) mod registers;
@@ -29,6 +35,7 @@ pub(crate) mod sim;
 mod tests;
 pub(crate) mod users;
 pub(crate) mod watch;
+pub(crate) mod watchers;
 
 /// The violation found by a check, or `Ok`.
 type Verdict = Result<(), Violation>;

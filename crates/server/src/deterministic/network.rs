@@ -15,6 +15,7 @@ use crate::error::Error;
 use crate::other_agents::servers::OtherServers;
 use crate::other_agents::worker_calls::{Outcome, WorkerCall};
 use crate::pipeline::call_leader;
+use encamp_host::simulation::on;
 use encamp_model::random::Random;
 use encamp_ops::codec;
 use encamp_raft::{Message, Peer, Pending, ServerId, Transport, TransportError};
@@ -126,7 +127,21 @@ impl Network {
         self.lock().ids.get(&id).copied()
     }
 
-    fn is(&self, at: Place, start: u64) -> bool {
+    /// Gives a place another server: the one before is gone for good.
+    pub(crate) fn rename(&self, at: Place, id: ServerId) {
+        let ids = &mut self.lock().ids;
+        ids.retain(|_, place| *place != at);
+        ids.insert(id, at);
+    }
+
+    /// Whether messages pass between two places in both directions.
+    pub(crate) fn connects(&self, a: Place, b: Place) -> bool {
+        let inner = self.lock();
+        !inner.cut.contains(&(a, b)) && !inner.cut.contains(&(b, a))
+    }
+
+    /// Whether this is the current start of the server at a place.
+    pub(crate) fn is(&self, at: Place, start: u64) -> bool {
         self.lock().seats[at].start == start
     }
 
@@ -184,7 +199,7 @@ impl Network {
                 }
                 return;
             };
-            let done = work(server).await;
+            let done = on(to, work(server)).await;
             if network.is(to, start) && network.hop(to, from).await {
                 let _ = answer.send(Ok(done));
             } else {
@@ -221,7 +236,7 @@ impl End {
 
     async fn carry(
         self: Arc<Self>,
-        to: Place,
+        (id, to): (ServerId, Place),
         bytes: Arc<Vec<u8>>,
         answer: Arc<Mutex<Option<oneshot::Sender<Carried>>>>,
     ) {
@@ -233,17 +248,25 @@ impl End {
             let inner = network.lock();
             let seat = &inner.seats[to];
             let own = inner.ids.iter().find(|(_, place)| **place == self.at).map(|(id, _)| *id);
-            (seat.start, seat.server.clone(), own.expect("servers alone send messages"))
+            // Another server at that place refuses the message.
+            let server = seat.server.clone().filter(|_| inner.ids.get(&id) == Some(&to));
+            (seat.start, server, own.expect("servers alone send messages"))
         };
         let carried = match server {
             Some(server) => {
                 let message: Message = codec::decode(&bytes).expect("a message");
-                let handled = server.consensus().handle(from, message).await;
-                let handled = handled.expect("servers never refuse messages from each other");
+                let handled = on(to, server.consensus().handle(from, message)).await;
                 if !network.is(to, start) {
                     return;
                 }
-                Carried::Answer(codec::encode(&handled).expect("an answer"))
+                match handled {
+                    Ok(handled) => Carried::Answer(codec::encode(&handled).expect("an answer")),
+                    Err(why) => {
+                        // Servers never refuse messages from each other.
+                        network.sim.broken(&format!("{to} refuses a message of {}: {why}", self.at));
+                        Carried::Refused
+                    }
+                }
             }
             None => Carried::Refused,
         };
@@ -280,7 +303,7 @@ impl Transport for Line {
             let (answer, answered) = oneshot::channel();
             let answer = Arc::new(Mutex::new(Some(answer)));
             for _ in 0..=u8::from(twice) {
-                tokio::spawn(end.clone().carry(place, bytes.clone(), answer.clone()));
+                tokio::spawn(end.clone().carry((to, place), bytes.clone(), answer.clone()));
             }
             if twice {
                 network.sim.watch.count("messages twice", 1);

@@ -28,6 +28,8 @@ pub(crate) struct Node {
     id: String,
     random: Random,
     calm: Stop,
+    /// How many times as long all pauses are.
+    slowness: u32,
     /// The identity token of the node.
     held: SecretString,
     registered: bool,
@@ -54,7 +56,7 @@ type Reply<T> = Result<T, Error>;
 
 impl Node {
     /// Creates a node at a place. `calm`: no further faults are injected.
-    pub(crate) fn new(cluster: Arc<Cluster>, place: Place, calm: Stop) -> Node {
+    pub(crate) fn new(cluster: Arc<Cluster>, place: Place, slowness: u32, calm: Stop) -> Node {
         let mut random = cluster.chance("node");
         Node {
             id: random.uuid(),
@@ -62,6 +64,7 @@ impl Node {
             place,
             random,
             calm,
+            slowness,
             held: SecretString::default(),
             registered: false,
             beat: 0,
@@ -90,7 +93,7 @@ impl Node {
     /// Runs until the cluster ends.
     pub(crate) async fn live(mut self) {
         loop {
-            tokio::time::sleep(Duration::from_millis(100 + self.random.below(500))).await;
+            tokio::time::sleep(Duration::from_millis(100 + self.random.below(500)) * self.slowness).await;
             if !self.calm.now() && self.random.below(150) == 0 {
                 let away = 1 + self.random.below(20);
                 self.cluster.sim.watch.count("nodes away", 1);
@@ -99,7 +102,7 @@ impl Node {
                 // Some return as if their agent had been restarted.
                 self.registered &= self.random.below(2) == 0;
             }
-            if ids::now() >= self.beat || !self.registered {
+            if ids::steady() >= self.beat || !self.registered {
                 self.show_up().await;
             }
             if self.registered {
@@ -123,9 +126,13 @@ impl Node {
                 node_rpc::register(&s, node, held.expose()).await
             })
         };
+        let begun = self.cluster.sim.now();
         let Some(answer) = self.call(to, work).await else { return };
         self.registered = true;
-        self.beat = ids::now() + answer.heartbeat_ttl / 2;
+        self.beat = ids::steady() + answer.heartbeat_ttl / 2;
+        if self.cluster.sim.watch.leads(self.cluster.id(to)) {
+            self.cluster.sim.watch.beat(&self.id, begun, answer.heartbeat_ttl);
+        }
         if !answer.signed_identity.is_empty() {
             self.held = answer.signed_identity;
         }

@@ -10,6 +10,7 @@ use parking_lot::{Mutex, MutexGuard};
 use super::cluster::Cluster;
 use super::linear::{self, Call, Did, NoOrder, Value};
 use super::network::{Lost, Place};
+use super::sim::{self, Bug};
 use super::users::{self, Stop};
 use crate::endpoints::variables;
 use crate::error::ErrorKind;
@@ -159,12 +160,15 @@ impl History {
 }
 
 /// A client, until asked to stop.
-pub(crate) async fn client(cluster: Arc<Cluster>, place: Place, history: Arc<History>, stop: Stop) {
+pub(crate) async fn client(cluster: Arc<Cluster>, place: Place, history: Arc<History>, slowness: u32, stop: Stop) {
     let mut random = cluster.chance("registers");
     let mut known: BTreeMap<Register, (Value, u64)> = BTreeMap::new();
     while !stop.now() {
-        tokio::time::sleep(Duration::from_millis(20 + random.below(700))).await;
-        let Some(to) = users::find_leader(&cluster, &mut random) else { continue };
+        tokio::time::sleep(Duration::from_millis(20 + random.below(700)) * slowness).await;
+        let Some(mut to) = users::find_leader(&cluster, &mut random) else { continue };
+        if sim::has(Bug::StaleRead) {
+            to = random.pick(&cluster.servers()).map_or(to, |s| s.0);
+        }
         let register = *random.pick(&Register::ALL).expect("a register");
         step(&cluster, (place, to), register, &history, &mut random, &mut known).await;
     }
@@ -182,7 +186,9 @@ async fn step(
     if random.below(2) == 0 {
         let read = move |s: Server| -> BoxFuture<'static, Result<(Value, u64), Error>> {
             Box::pin(async move {
-                s.wait_ready().await?;
+                if !sim::has(Bug::StaleRead) {
+                    s.wait_ready().await?;
+                }
                 Ok(register.read(&s))
             })
         };
@@ -198,7 +204,8 @@ async fn step(
     let value = if removes { None } else { Some(history.fresh()) };
     let before = known.get(&register).copied().filter(|_| random.below(3) > 0);
     let write = move |s: Server| -> BoxFuture<'static, Result<Written, Error>> {
-        Box::pin(async move { register.write(&s, value, before.map(|b| b.1)).await })
+        let cas = before.map(|b| b.1).filter(|_| !sim::has(Bug::UncheckedIndex));
+        Box::pin(async move { register.write(&s, value, cas).await })
     };
     let done = cluster.network.call(link, PATIENCE, write).await;
     cluster.sim.note(format_args!("client {} writes {register:?} {value:?} over {before:?}: {done:?}", link.0));

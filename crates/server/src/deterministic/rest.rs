@@ -14,6 +14,8 @@ use encamp_state::StoreSnapshot;
 
 /// The maximum time to settle: failed evaluations are retried after at most six minutes.
 const LONGEST: Duration = Duration::from_secs(900);
+/// The same after clocks were wrong: what waits for a time of a clock that was ahead waits for longer.
+const LONGEST_WITH_CLOCKS: Duration = Duration::from_secs(1800);
 const LOOK: Duration = Duration::from_millis(500);
 /// The cluster is stuck if nothing was written for this long and no evaluation is delayed.
 const STUCK: Duration = Duration::from_secs(150);
@@ -27,7 +29,8 @@ fn progress(cluster: &Cluster) -> (u64, bool) {
 
 /// Waits until the cluster has settled. Reports a violation if it does not.
 pub(crate) async fn come(cluster: &Cluster, nodes: &[String]) {
-    let deadline = tokio::time::Instant::now() + LONGEST;
+    let longest = if cluster.churns() { LONGEST_WITH_CLOCKS } else { LONGEST };
+    let deadline = tokio::time::Instant::now() + longest;
     let (mut why, mut newest, mut since) = (violation!("never checked"), 0, tokio::time::Instant::now());
     while tokio::time::Instant::now() < deadline && since.elapsed() < STUCK {
         tokio::time::sleep(LOOK).await;
@@ -63,6 +66,9 @@ fn at_rest(cluster: &Cluster, nodes: &[String]) -> Verdict {
             return Err(violation!("server {at} is at {own}, the leader at {index}"));
         }
     }
+    if cluster.churns() {
+        all_vote(cluster, &leader)?;
+    }
     for id in nodes {
         let status = store.state().node(id).map(|n| &n.node.status);
         if status != Some(&NodeStatus::Ready) {
@@ -96,6 +102,19 @@ fn at_rest(cluster: &Cluster, nodes: &[String]) -> Verdict {
     }
     // Duplicates will be cancelled soon.
     blocked(&leader, &store)
+}
+
+/// All servers that run have a vote, and nobody else is a member.
+fn all_vote(cluster: &Cluster, leader: &Server) -> Verdict {
+    let members = leader.consensus().configuration().servers;
+    let mut voters: Vec<_> = members.iter().filter(|m| m.voter).map(|m| m.id).collect();
+    let mut running: Vec<_> = cluster.servers().iter().map(|(at, _)| cluster.id(*at)).collect();
+    voters.sort();
+    running.sort();
+    if voters != running || members.len() != running.len() {
+        return Err(violation!("servers {running:?} run, and members are {members:?}"));
+    }
+    Ok(())
 }
 
 /// Checks the state of a settled cluster.

@@ -10,10 +10,13 @@ use super::nodes::Node;
 use super::registers::{self, History, Register};
 use super::sim::{Bug, Sim};
 use super::users::Stop;
+use super::watchers::{self, Watched};
 use super::{faults, jobs, rest};
 use crate::leadership::level;
 use encamp_host::ids;
+use encamp_host::simulation::on;
 use encamp_model::capability::CapabilityLevel;
+use encamp_model::random::Random;
 
 /// The number of register clients.
 const CLIENTS: usize = 3;
@@ -28,12 +31,44 @@ pub(crate) struct Outcome {
     pub counts: BTreeMap<&'static str, u64>,
 }
 
+/// What happens in a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Half a minute with many faults; the servers stay the same, and their clocks are right.
+    Dense,
+    /// The same, while servers join and leave, clocks are wrong, and clients watch.
+    Churn,
+    /// Six minutes or more of it, at a lower rate.
+    Long,
+}
+
+impl Kind {
+    /// Whether servers join and leave and clocks are wrong.
+    pub(crate) fn churns(self) -> bool {
+        self != Kind::Dense
+    }
+
+    /// How many times as long all pauses are as in the densest run.
+    pub(crate) fn slowness(self) -> u32 {
+        if self == Kind::Long { 3 } else { 1 }
+    }
+
+    /// How long faults happen.
+    fn lasts(self, random: &mut Random) -> Duration {
+        match self {
+            Kind::Dense => Duration::from_secs(8 + random.below(25)),
+            Kind::Churn => Duration::from_secs(40 + random.below(40)),
+            Kind::Long => Duration::from_secs(360 + random.below(120)),
+        }
+    }
+}
+
 /// Runs a seed.
-pub(crate) fn run(seed: u64, bug: Option<Bug>, aloud: bool) -> Outcome {
+pub(crate) fn run(seed: u64, kind: Kind, bug: Option<Bug>, aloud: bool) -> Outcome {
     let sim = Sim::new(seed, bug, aloud);
     let _inside = sim.enter();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
-    runtime.expect("a runtime").block_on(live(seed, &sim));
+    runtime.expect("a runtime").block_on(live(seed, kind, &sim));
     let broken = sim.verdict().map(|why| format!("{why}\n{}", sim.last_lines()));
     Outcome { broken, digest: sim.digest(), counts: sim.watch.counts() }
 }
@@ -49,9 +84,26 @@ async fn raise_level(cluster: &Cluster) {
     }
 }
 
-async fn live(seed: u64, sim: &Arc<Sim>) {
+/// Starts the clients that wait for news.
+fn watch(
+    users: &mut tokio::task::JoinSet<()>,
+    cluster: &Arc<Cluster>,
+    next_place: &mut impl FnMut() -> usize,
+    watched: &Arc<Watched>,
+    stop: &Stop,
+) {
+    for stale in [false, true] {
+        users.spawn(watchers::reader(cluster.clone(), next_place(), watched.clone(), stale, stop.clone()));
+        users.spawn(watchers::subscriber(cluster.clone(), next_place(), watched.clone(), stop.clone()));
+    }
+    for _ in 0..3 {
+        users.spawn(watchers::holder(cluster.clone(), next_place(), watched.clone(), stop.clone()));
+    }
+}
+
+async fn live(seed: u64, kind: Kind, sim: &Arc<Sim>) {
     sim.begin();
-    let cluster = Cluster::new(seed, sim);
+    let cluster = Cluster::with(seed, sim, kind.churns());
     let mut random = cluster.chance("run");
     cluster.begin().await;
     let (stop, calm) = (Stop::default(), Stop::default());
@@ -63,18 +115,24 @@ async fn live(seed: u64, sim: &Arc<Sim>) {
     };
     let mut users = tokio::task::JoinSet::new();
     for _ in 0..CLIENTS {
-        users.spawn(registers::client(cluster.clone(), next_place(), history.clone(), stop.clone()));
+        users.spawn(registers::client(cluster.clone(), next_place(), history.clone(), kind.slowness(), stop.clone()));
     }
-    users.spawn(jobs::operator(cluster.clone(), next_place(), stop.clone()));
+    users.spawn(jobs::operator(cluster.clone(), next_place(), kind.slowness(), stop.clone()));
+    let watched = Arc::new(Watched::default());
+    if kind.churns() {
+        watch(&mut users, &cluster, &mut next_place, &watched, &stop);
+    }
     let mut nodes = Vec::new();
     let mut agents = tokio::task::JoinSet::new();
+    cluster.set_first_node(next_place());
     for _ in 0..2 + random.below(4) {
-        let node = Node::new(cluster.clone(), next_place(), calm.clone());
+        let at = next_place();
+        let node = Node::new(cluster.clone(), at, kind.slowness(), calm.clone());
         nodes.push(node.id().to_string());
-        agents.spawn(node.live());
+        agents.spawn(on(at, node.live()));
     }
-    let faults = tokio::spawn(faults::happen(cluster.clone(), stop.clone()));
-    let end = tokio::time::Instant::now() + Duration::from_secs(8 + random.below(25));
+    let faults = tokio::spawn(faults::happen(cluster.clone(), kind, next_place(), stop.clone()));
+    let end = tokio::time::Instant::now() + kind.lasts(&mut random);
     let raise = tokio::time::Instant::now() + Duration::from_secs(random.below(8));
     while tokio::time::Instant::now() < end && sim.verdict().is_none() {
         tokio::time::sleep(Duration::from_millis(200)).await;
@@ -103,6 +161,9 @@ async fn live(seed: u64, sim: &Arc<Sim>) {
             }
         }
         if let Err(found) = history.check() {
+            sim.broken(&found.to_string());
+        }
+        if let Err(found) = watched.check(&cluster) {
             sim.broken(&found.to_string());
         }
     }

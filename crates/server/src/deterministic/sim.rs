@@ -9,12 +9,14 @@ use std::path::Path;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::task::Waker;
 use std::time::Duration;
 
 use encamp_host::simulation::{self, Simulation};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
+use super::clocks::Clocks;
 use super::disk::Disk;
 use super::guest;
 use super::watch::Watch;
@@ -31,10 +33,44 @@ const SHOWN: usize = 60;
 pub(crate) enum Bug {
     /// Disks report data as durable one write too early.
     AckBeforeFsync,
+    /// Syncs of files do nothing.
+    SkippedFsync,
+    /// Syncs of directories do nothing: names of new files are lost.
+    SkippedDirectorySync,
+    /// A server that crashes forgets its last vote.
+    ForgottenVote,
+    /// Checksums of log entries are not compared: a crash changes a byte of one, and its checksums fit.
+    IgnoredChecksum,
     /// The broker delivers an evaluation that is already outstanding.
     DoubleDequeue,
     /// The reaper does not cancel some evaluations.
     LostCancel,
+    /// Some entries of the log are applied twice.
+    AppliedTwice,
+    /// A server passes over some entries of the log.
+    SkippedEntry,
+    /// Followers answer reads that ask for the leader.
+    StaleRead,
+    /// A leader counts on a lease that is longer than that of the others.
+    LongLease,
+    /// A leader whose machine was stopped answers without asking the others whether it still leads.
+    UnconfirmedLease,
+    /// Writes with check-and-set do not check.
+    UncheckedIndex,
+    /// Locks of variables expire after a part of their time.
+    ShortLock,
+    /// Timers follow the clock that can be set.
+    TimersOfWallClock,
+    /// The plan applier accepts what does not fit.
+    UncheckedPlan,
+    /// Some events are not published.
+    LostEvent,
+    /// Some events are published twice.
+    DoubledEvent,
+    /// Writes of jobs do not wake those who wait for them.
+    ForgottenWake,
+    /// The garbage collector collects too early.
+    EarlyCollection,
 }
 
 /// A simulation: everything that depends on the seed, and the results.
@@ -47,6 +83,8 @@ pub(crate) struct Sim {
     trace: Mutex<Trace>,
     broken: Mutex<Option<String>>,
     guests: AtomicUsize,
+    /// The clocks of the machines.
+    pub clocks: Clocks,
     /// The continuous checks.
     pub watch: Watch,
     /// The deliberate bug, if any.
@@ -91,6 +129,7 @@ impl Sim {
             trace: Mutex::new(trace),
             broken: Mutex::default(),
             guests: AtomicUsize::new(0),
+            clocks: Clocks::default(),
             watch: Watch::default(),
             bug,
         })
@@ -112,7 +151,7 @@ impl Sim {
         self.epoch.get_or_init(Instant::now);
     }
 
-    /// The simulated time in Unix nanoseconds.
+    /// The true simulated time in Unix nanoseconds.
     pub(crate) fn now(&self) -> i64 {
         let passed = self.elapsed().as_nanos();
         let moved = self.moved.load(Ordering::Relaxed);
@@ -194,7 +233,19 @@ impl Sim {
 /// The server's interface to its simulated machine.
 impl Simulation for Sim {
     fn now(&self) -> i64 {
-        self.now()
+        self.clocks.wall(simulation::machine(), self.now())
+    }
+
+    fn steady(&self) -> i64 {
+        if self.bug == Some(Bug::TimersOfWallClock) {
+            return Simulation::now(self);
+        }
+        let passed = i64::try_from(self.elapsed().as_nanos()).unwrap_or(i64::MAX);
+        self.clocks.steady(simulation::machine(), START.saturating_add(passed))
+    }
+
+    fn runs(&self, machine: usize, waker: &Waker) -> bool {
+        self.clocks.runs(machine, waker)
     }
 
     fn fill(&self, bytes: &mut [u8]) {

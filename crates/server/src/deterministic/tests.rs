@@ -1,11 +1,11 @@
 //! Runs of many seeds, of the same seed twice, and with deliberate bugs.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use super::run::run;
+use super::run::{Kind, run};
 use super::sim::Bug;
-use encamp_test_support::seeds::Suite;
+use encamp_test_support::seeds::{Suite, setting};
 use encamp_test_support::tier;
 
 /// The default number of seeds.
@@ -13,7 +13,9 @@ const SEEDS: u64 = 60;
 /// Where a change is proved.
 const FEWER: u64 = 24;
 /// The number of seeds within which a deliberate bug has to be found.
-const ENOUGH: u64 = 100;
+const ENOUGH: u64 = 300;
+/// The bugs that a plain run looks for.
+const AT_ONCE: [Bug; 3] = [Bug::AckBeforeFsync, Bug::DoubleDequeue, Bug::LostCancel];
 
 /// Progress is printed after this many seeds, for long runs.
 const PROGRESS: u64 = 500;
@@ -42,6 +44,35 @@ const OCCURS: [&str; 17] = [
 const SUITE: Suite =
     Suite { prefix: "ENCAMP_CLUSTER", test: "-p encamp-server --lib faults_break_nothing -- --nocapture" };
 
+/// What must be seen over many seeds with churn and wrong clocks.
+const CHURN_OCCURS: [&str; 18] = [
+    "changes of members",
+    "clocks set",
+    "clocks that drift",
+    "clocks that stand still",
+    "crashes",
+    "events received",
+    "holds of a lock",
+    "machines stopped",
+    "messages that met a cut",
+    "reads of lists",
+    "servers down for long",
+    "servers removed while down",
+    "servers that joined",
+    "servers that returned with an old disk",
+    "servers that left",
+    "servers that lost their disk",
+    "two changes of members at once",
+    "writes lost",
+];
+
+const CHURN: Suite =
+    Suite { prefix: "ENCAMP_CHURN", test: "-p encamp-server --lib churn_and_clocks_break_nothing -- --nocapture" };
+
+/// The number of seeds with churn, and where a change is proved.
+const CHURN_SEEDS: u64 = 40;
+const CHURN_FEWER: u64 = 4;
+
 /// The result of many seeds.
 #[derive(Default)]
 struct Tally {
@@ -57,18 +88,18 @@ impl Tally {
     }
 }
 
-#[test]
-fn faults_break_nothing() {
-    if let Some(seed) = SUITE.alone() {
-        let outcome = run(seed, None, true);
+/// Runs the seeds of a suite.
+fn runs(suite: &Suite, kind: Kind, (fewer, seeds): (u64, u64), occurs: &[&'static str]) {
+    if let Some(seed) = suite.alone() {
+        let outcome = run(seed, kind, None, true);
         println!("{:?}, digest {:x}", outcome.counts, outcome.digest);
         assert!(outcome.broken.is_none(), "seed {seed}: {}", outcome.broken.unwrap_or_default());
         return;
     }
-    let count = tier::rounds("ENCAMP_CLUSTER_SEEDS", FEWER, SEEDS);
+    let count = tier::rounds(&format!("{}_SEEDS", suite.prefix), fewer, seeds);
     let done = AtomicU64::new(0);
     let case = |seed, tally: &mut Tally| {
-        let outcome = run(seed, None, false);
+        let outcome = run(seed, kind, None, false);
         tally.merge(&Tally { occurred: outcome.counts, digest: outcome.digest });
         let done = done.fetch_add(1, Ordering::Relaxed) + 1;
         if done.is_multiple_of(PROGRESS) {
@@ -76,44 +107,91 @@ fn faults_break_nothing() {
         }
         outcome.broken.map_or(Ok(()), Err)
     };
-    let ran = SUITE.run(|seed, _| seed >= SUITE.first() + count, case, Tally::merge);
+    let ran = suite.run(|seed, _| seed >= suite.first() + count, case, Tally::merge);
     let Tally { occurred, digest } = &ran.total;
     occurred.iter().for_each(|(what, n)| println!("{n:>10} {what}"));
-    SUITE.judge(&ran, &format!("{count} seeds, digest {digest:016x}"));
-    let missing: Vec<_> = OCCURS.into_iter().filter(|o| occurred.get(o).is_none_or(|n| *n == 0)).collect();
-    assert!(count < SEEDS || missing.is_empty(), "never seen: {missing:?}");
+    suite.judge(&ran, &format!("{count} seeds, digest {digest:016x}"));
+    let missing: Vec<_> = occurs.iter().filter(|o| occurred.get(*o).is_none_or(|n| *n == 0)).collect();
+    assert!(count < seeds || missing.is_empty(), "never seen: {missing:?}");
+}
+
+#[test]
+fn faults_break_nothing() {
+    runs(&SUITE, Kind::Dense, (FEWER, SEEDS), &OCCURS);
+}
+
+/// `ENCAMP_CHURN_LONG=1` runs the long form.
+#[test]
+fn churn_and_clocks_break_nothing() {
+    let kind = if setting("ENCAMP_CHURN_LONG").is_some_and(|n| n > 0) { Kind::Long } else { Kind::Churn };
+    runs(&CHURN, kind, (CHURN_FEWER, CHURN_SEEDS), &CHURN_OCCURS);
 }
 
 #[test]
 fn the_same_seed_gives_the_same_run() {
     for seed in [3, 4] {
-        let (first, second) = (run(seed, None, false), run(seed, None, false));
-        assert_eq!(first.digest, second.digest, "seed {seed}");
-        assert_ne!(first.digest, run(seed + 100, None, false).digest);
+        for kind in [Kind::Dense, Kind::Churn] {
+            let (first, second) = (run(seed, kind, None, false), run(seed, kind, None, false));
+            assert_eq!(first.digest, second.digest, "{kind:?}, seed {seed}");
+            assert_ne!(first.digest, run(seed + 100, kind, None, false).digest);
+        }
     }
 }
 
-/// The first seed that finds a bug, and the message.
-fn found(bug: Bug) -> Option<(u64, String)> {
-    (1..=ENOUGH).find_map(|seed| Some((seed, run(seed, Some(bug), false).broken?)))
+/// A deliberate bug, the kind of runs in which it is looked for, the first seed that finds it, and what is found.
+type Found = (Bug, Kind, u64, &'static str);
+
+/// The table of `docs/dev/reliability.md`.
+const FOUND: [Found; 20] = [
+    (Bug::AckBeforeFsync, Kind::Dense, 0, ""),
+    (Bug::SkippedFsync, Kind::Dense, 0, ""),
+    (Bug::SkippedDirectorySync, Kind::Dense, 0, ""),
+    (Bug::ForgottenVote, Kind::Dense, 0, ""),
+    (Bug::IgnoredChecksum, Kind::Dense, 0, ""),
+    (Bug::DoubleDequeue, Kind::Dense, 0, ""),
+    (Bug::LostCancel, Kind::Dense, 0, ""),
+    (Bug::AppliedTwice, Kind::Dense, 0, ""),
+    (Bug::SkippedEntry, Kind::Dense, 0, ""),
+    (Bug::StaleRead, Kind::Dense, 0, ""),
+    (Bug::LongLease, Kind::Dense, 0, ""),
+    (Bug::UnconfirmedLease, Kind::Churn, 0, ""),
+    (Bug::UncheckedIndex, Kind::Dense, 0, ""),
+    (Bug::ShortLock, Kind::Churn, 0, ""),
+    (Bug::TimersOfWallClock, Kind::Churn, 0, ""),
+    (Bug::UncheckedPlan, Kind::Dense, 0, ""),
+    (Bug::LostEvent, Kind::Churn, 0, ""),
+    (Bug::DoubledEvent, Kind::Churn, 0, ""),
+    (Bug::ForgottenWake, Kind::Churn, 0, ""),
+    (Bug::EarlyCollection, Kind::Churn, 0, ""),
+];
+
+/// Looks for a bug with all seeds that are enough.
+fn find(bug: Bug, kind: Kind) -> Option<(u64, String)> {
+    (1..=ENOUGH).find_map(|seed| Some((seed, run(seed, kind, Some(bug), false).broken?)))
+}
+
+/// Checks that a seed finds a bug.
+fn finds((bug, kind, seed, what): Found) {
+    let why = run(seed, kind, Some(bug), false).broken;
+    let first = why.as_deref().and_then(|w| w.lines().next());
+    assert!(first.is_some_and(|line| line.contains(what)), "{bug:?}: seed {seed} finds {first:?}, not {what:?}");
+}
+
+/// Three bugs with the seeds that are known to find them.
+#[test]
+fn deliberate_bugs_are_found() {
+    FOUND.into_iter().filter(|f| AT_ONCE.contains(&f.0)).for_each(finds);
 }
 
 #[test]
-fn acknowledgements_before_the_disk_are_found() {
-    let (seed, why) = found(Bug::AckBeforeFsync).expect("found");
-    println!("found by seed {seed}: {}", why.lines().next().unwrap_or_default());
-}
-
-#[test]
-fn evaluations_delivered_twice_are_found() {
-    let (seed, why) = found(Bug::DoubleDequeue).expect("found");
-    println!("found by seed {seed}: {}", why.lines().next().unwrap_or_default());
-    assert!(why.contains("is delivered while"), "{why}");
-}
-
-#[test]
-fn forgotten_cancellations_are_found() {
-    let (seed, why) = found(Bug::LostCancel).expect("found");
-    println!("found by seed {seed}: {}", why.lines().next().unwrap_or_default());
-    assert!(why.contains("not settled: evaluation"), "{why}");
+#[ignore = "takes long: `cargo xtask test all` runs it"]
+fn all_deliberate_bugs_are_found_within_300_seeds() {
+    let next = AtomicUsize::new(0);
+    let look = || {
+        while let Some((bug, kind, ..)) = FOUND.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let (seed, why) = find(*bug, *kind).unwrap_or_else(|| panic!("{bug:?} is not found"));
+            println!("{bug:?} | {kind:?} | {seed} | {}", why.lines().next().unwrap_or_default());
+        }
+    };
+    std::thread::scope(|s| [s.spawn(look), s.spawn(look)].into_iter().for_each(|t| t.join().expect("found")));
 }

@@ -176,7 +176,7 @@ pub async fn renew(server: &Leading, key: &(String, String), lock_id: &str) -> R
     let stored = server.snapshot().variable(&key.0, &key.1).cloned();
     let variable = stored.ok_or_else(|| Error::not_found("variable doesn't exist"))?;
     let lock = variable.lock.as_ref().ok_or_else(Error::not_locked)?;
-    if lock.id != lock_id || !server.queues().locks().renew(key, lock_id, ids::now()) {
+    if lock.id != lock_id || !server.queues().locks().renew(key, lock_id, ids::steady()) {
         return Err(Error::new(ErrorKind::Conflict, "attempting to modify locked variable"));
     }
     Ok(variable)

@@ -19,6 +19,7 @@ use crate::nodes::expired_nodes::ExpiredNodes;
 use crate::nodes::node_status;
 use crate::pipeline::workers::Workers;
 use encamp_host::ids;
+use encamp_host::simulation::here;
 use encamp_model::*;
 use encamp_ops::Operation;
 
@@ -130,13 +131,13 @@ async fn establish(server: &Leading, workers: &Workers) -> Result<JoinSet<()>, E
     start_heartbeats(server);
     server.set_ready(true);
     let mut tasks = JoinSet::new();
-    tasks.spawn(first_key(server.clone()));
-    tasks.spawn(ticker(server.clone()));
-    tasks.spawn(failed_reaper(server.clone()));
-    tasks.spawn(duplicate_reaper(server.clone()));
-    tasks.spawn(cancelable_reaper(server.clone()));
-    tasks.spawn(unblock_failed(server.clone()));
-    tasks.spawn(watcher::run(server.clone()));
+    tasks.spawn(here(first_key(server.clone())));
+    tasks.spawn(here(ticker(server.clone())));
+    tasks.spawn(here(failed_reaper(server.clone())));
+    tasks.spawn(here(duplicate_reaper(server.clone())));
+    tasks.spawn(here(cancelable_reaper(server.clone())));
+    tasks.spawn(here(unblock_failed(server.clone())));
+    tasks.spawn(here(watcher::run(server.clone())));
     start_tickers(server, &mut tasks);
     crate::leadership::metrics::start(server, &mut tasks);
     crate::leadership::loops::start(server, &mut tasks).await?;
@@ -170,7 +171,7 @@ pub(crate) fn evaluate_unless_paused(server: &Leading) {
     while evals.peek().is_some() {
         let mut broker = server.queues().broker();
         // A write is either in this state, or reaches the enabled broker once the lock is released.
-        eval_lifecycle::restore(&server.snapshot(), evals.by_ref().take(REFILL), ids::now(), &mut broker);
+        eval_lifecycle::restore(&server.snapshot(), evals.by_ref().take(REFILL), ids::steady(), &mut broker);
         server.queues().wake_workers(&mut broker);
     }
 }
@@ -197,7 +198,7 @@ async fn make_first_key(server: &Leading) -> Result<(), Error> {
 fn start_heartbeats(server: &Leading) {
     let store = server.snapshot();
     let alive = store.state().nodes().filter(|n| n.node.status != NodeStatus::Down).map(|n| n.node.id.as_str());
-    server.queues().heartbeats().start(alive, ids::now());
+    server.queues().heartbeats().start(alive, ids::steady());
 }
 
 /// Drives the timers of the queues and the missed heartbeats of nodes.
@@ -210,11 +211,11 @@ async fn ticker(server: Leading) {
         for lost in server.queues().tick() {
             tracing::warn!(target: "nomad", eval_id = lost.eval.id.as_str(), "nack timer of an evaluation fired");
         }
-        let now = ids::now();
+        let now = ids::steady();
         let fired = server.queues().heartbeats().expired(now);
         let nodes = expired.take(fired, now);
         if !nodes.is_empty() {
-            tokio::spawn(node_status::missed_heartbeats(server.clone(), nodes));
+            tokio::spawn(here(node_status::missed_heartbeats(server.clone(), nodes)));
         }
     }
 }
@@ -224,7 +225,7 @@ async fn failed_reaper(server: Leading) {
     loop {
         let delivery = {
             let mut broker = server.queues().broker();
-            broker.dequeue_failed(ids::now(), ids::uuid).ok().flatten()
+            broker.dequeue_failed(ids::steady(), ids::uuid).ok().flatten()
         };
         let Some(d) = delivery else {
             tokio::time::sleep(LOOK).await;

@@ -7,6 +7,7 @@ use tokio::task::JoinSet;
 use crate::leading::Leading;
 use crate::server_state::ServerState;
 use encamp_host::ids;
+use encamp_host::simulation::here;
 use encamp_model::{JobStatus, SECOND};
 use encamp_raft::Role;
 
@@ -18,13 +19,13 @@ const JOBS_AT_ONCE: usize = 128;
 /// Starts updating the gauges.
 pub fn start(server: &Leading, tasks: &mut JoinSet<()>) {
     let server = server.clone();
-    tasks.spawn(async move {
+    tasks.spawn(here(async move {
         let mut every = tokio::time::interval(EVERY);
         loop {
             every.tick().await;
             refresh(&server).await;
         }
-    });
+    }));
 }
 
 /// Records the progress of Raft on this server, as leader or follower, until the server stops.
@@ -79,7 +80,7 @@ fn broker(server: &Leading) {
     let m = server.metrics();
     let broker = server.queues().broker();
     let stats = broker.stats();
-    let now = ids::now();
+    let now = ids::steady();
     let delayed: Vec<_> = broker.delayed().map(|(e, due)| (e.clone(), due)).collect();
     drop(broker);
     for (name, n) in [

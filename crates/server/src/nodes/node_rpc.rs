@@ -137,7 +137,7 @@ fn come_again_for_identity(server: &ServerState, answer: &mut NodeAnswer) {
 }
 
 fn heartbeat(server: &Leading, id: &str) -> Result<i64, Error> {
-    Ok(server.queues().heartbeats().reset(id, ids::now(), ids::random())?)
+    Ok(server.queues().heartbeats().reset(id, ids::steady(), ids::random())?)
 }
 
 /// Whether the state of this server contains a node that proves itself like this. The state may be behind the leader.

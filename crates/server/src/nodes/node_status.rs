@@ -57,7 +57,7 @@ async fn write_missed(server: &Leading, statuses: Vec<NodeStatusChange>) {
             heartbeats.remove(&id);
         } else {
             // The node is retried, or marked as down eventually if it stays away.
-            let _ = heartbeats.reset(&id, ids::now(), ids::random());
+            let _ = heartbeats.reset(&id, ids::steady(), ids::random());
         }
     }
 }

@@ -49,7 +49,7 @@ pub async fn handle(server: &Leading, call: WorkerCall) -> Result<Outcome, Error
             let ended = if done { queues.ack(&id, &token) } else { queues.nack(&id, &token) };
             ended?;
         }
-        WorkerCall::StillOurs { id, token } => queues.broker().reset(&id, &token, ids::now())?,
+        WorkerCall::StillOurs { id, token } => queues.broker().reset(&id, &token, ids::steady())?,
         WorkerCall::Submit { token, mut plan, snapshot_index } => {
             attach_job(server.snapshot().state(), &mut plan)?;
             let (id, sizes) = (plan.eval_id.clone(), plan_codec::sizes(&plan));
@@ -61,11 +61,11 @@ pub async fn handle(server: &Leading, call: WorkerCall) -> Result<Outcome, Error
             return Ok(Outcome::Planned(Box::new(Verdict::new(answer, sizes))));
         }
         WorkerCall::Write { id, token, eval } => {
-            queues.broker().reset(&id, &token, ids::now())?;
+            queues.broker().reset(&id, &token, ids::steady())?;
             server.commit(Operation::EvalUpdate { evals: vec![*eval] }).await?;
         }
         WorkerCall::Block { token, eval } => {
-            queues.broker().reset(&eval.id, &token, ids::now())?;
+            queues.broker().reset(&eval.id, &token, ids::steady())?;
             queues.block(Arc::from(eval), Some(token), |id| server.has_ended(id));
         }
     }
@@ -82,14 +82,14 @@ struct Paused<'a> {
 
 impl<'a> Paused<'a> {
     fn begin(queues: &'a Queues, id: &'a str, token: &'a str) -> Result<Paused<'a>, BrokerError> {
-        queues.broker().pause(id, token, ids::now())?;
+        queues.broker().pause(id, token, ids::steady())?;
         Ok(Paused { queues, id, token })
     }
 }
 
 impl Drop for Paused<'_> {
     fn drop(&mut self) {
-        let _ = self.queues.broker().resume(self.id, self.token, ids::now());
+        let _ = self.queues.broker().resume(self.id, self.token, ids::steady());
     }
 }
 
@@ -160,8 +160,8 @@ mod tests {
         {
             let mut broker = queues.broker();
             broker.set_enabled(true);
-            broker.enqueue(Arc::new(eval), None, ids::now());
-            let taken = broker.dequeue(&[JobType::Service], ids::now(), 0, || token.to_string());
+            broker.enqueue(Arc::new(eval), None, ids::steady());
+            let taken = broker.dequeue(&[JobType::Service], ids::steady(), 0, || token.to_string());
             assert!(taken.is_ok_and(|d| d.is_some()));
         }
         let mut call = Box::pin(async {

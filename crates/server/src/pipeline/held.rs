@@ -57,15 +57,15 @@ impl Held for Local<'_> {
     }
 
     fn still_ours(&self) -> Result<(), PipelineError> {
-        Ok(self.server.queues().broker().reset(&self.delivery.eval.id, &self.delivery.token, ids::now())?)
+        Ok(self.server.queues().broker().reset(&self.delivery.eval.id, &self.delivery.token, ids::steady())?)
     }
 
     fn submit(&self, plan: Plan, snapshot_index: u64) -> Result<PlanAnswer, PipelineError> {
         let started = Instant::now();
         let (id, token) = (&self.delivery.eval.id, &self.delivery.token);
-        self.server.queues().broker().pause(id, token, ids::now())?;
+        self.server.queues().broker().pause(id, token, ids::steady())?;
         let answer = call_leader::submit(self.server, plan, snapshot_index);
-        let _ = self.server.queues().broker().resume(id, token, ids::now());
+        let _ = self.server.queues().broker().resume(id, token, ids::steady());
         self.server.metrics().time("nomad.plan.submit", started.elapsed(), &[]);
         answer
     }

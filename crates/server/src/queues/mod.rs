@@ -84,7 +84,9 @@ impl Queues {
     /// Locks the broker for a short read or change. Call [`Queues::wake_workers`] after a change that makes evaluations
     /// ready.
     pub fn broker(&self) -> MutexGuard<'_, Broker> {
-        self.broker.lock()
+        let mut broker = self.broker.lock();
+        broker.set_wall_ahead(ids::now().saturating_sub(ids::steady()));
+        broker
     }
 
     /// Locks the tracker of blocked evaluations. A caller that unblocks evaluations has to enqueue them before it
@@ -158,7 +160,7 @@ impl Queues {
     /// Enqueues evaluations.
     pub(crate) fn enqueue(&self, evals: impl IntoIterator<Item = (Arc<Evaluation>, Option<String>)>) {
         let mut broker = self.broker();
-        broker.enqueue_all(evals, ids::now());
+        broker.enqueue_all(evals, ids::steady());
         self.wake_workers(&mut broker);
     }
 
@@ -172,7 +174,7 @@ impl Queues {
             if self.stopping() || !works() {
                 return None;
             }
-            let got = broker.dequeue(schedulers, ids::now(), ids::random(), ids::uuid);
+            let got = broker.dequeue(schedulers, ids::steady(), ids::random(), ids::uuid);
             if let Ok(Some(d)) = got {
                 return Some(d);
             }
@@ -195,7 +197,7 @@ impl Queues {
                 if self.stopping() {
                     return None;
                 }
-                let got = self.broker().dequeue(schedulers, ids::now(), ids::random(), ids::uuid);
+                let got = self.broker().dequeue(schedulers, ids::steady(), ids::random(), ids::uuid);
                 if let Ok(Some(d)) = got {
                     return Some(d);
                 }
@@ -208,7 +210,7 @@ impl Queues {
     /// Acknowledges that a worker has finished an evaluation.
     pub fn ack(&self, id: &str, token: &str) -> Result<Finished, BrokerError> {
         let mut broker = self.broker();
-        let done = broker.ack(id, token, ids::now())?;
+        let done = broker.ack(id, token, ids::steady())?;
         self.wake_workers(&mut broker);
         drop(broker);
         self.acked.notify_one();
@@ -218,7 +220,7 @@ impl Queues {
     /// Returns an evaluation to the queue.
     pub fn nack(&self, id: &str, token: &str) -> Result<Finished, BrokerError> {
         let mut broker = self.broker();
-        let done = broker.nack(id, token, ids::now())?;
+        let done = broker.nack(id, token, ids::steady())?;
         self.wake_workers(&mut broker);
         Ok(done)
     }
@@ -230,20 +232,20 @@ impl Queues {
         if has_ended(&eval.id) {
             return;
         }
-        let released = blocked.block(eval, token, ids::now());
+        let released = blocked.block(eval, token, ids::steady());
         self.enqueue(released);
     }
 
     /// Enqueues the blocked evaluations whose plans were rejected too often.
     pub(crate) fn unblock_failed(&self) {
         let mut blocked = self.blocked();
-        let released = blocked.unblock_failed(ids::now());
+        let released = blocked.unblock_failed(ids::steady());
         self.enqueue(released);
     }
 
     /// Processes due timers. Returns the deliveries that timed out.
     pub fn tick(&self) -> Vec<Finished> {
-        let now = ids::now();
+        let now = ids::steady();
         let mut broker = self.broker();
         let lost = broker.tick(now);
         self.wake_workers(&mut broker);
@@ -266,7 +268,7 @@ impl Queues {
         drop(broker);
         let mut blocked = self.blocked();
         if blocked.enabled() != enabled {
-            blocked.set_enabled(enabled, ids::now());
+            blocked.set_enabled(enabled, ids::steady());
         }
         drop(blocked);
         self.wake_all();
@@ -322,7 +324,7 @@ impl Queues {
 /// Updates the queues after a write.
 impl Listener for Queues {
     fn applied(&self, index: u64, op: &Operation, applied: &Applied) {
-        let now = ids::now();
+        let (now, wall) = (ids::steady(), ids::now());
         let mut blocked = self.blocked();
         let released = eval_lifecycle::entail(op, applied, index, now, &mut blocked);
         let ends = eval_lifecycle::ended(applied).next().is_some();
@@ -336,7 +338,7 @@ impl Listener for Queues {
             match change {
                 Change::Node(id, None) => drop(self.heartbeats().remove(id)),
                 Change::Job(job) => {
-                    let updated = self.periodic().update(job, now).unwrap_or_else(|error| {
+                    let updated = self.periodic().update(job, wall).unwrap_or_else(|error| {
                         let job = job.id.as_str();
                         tracing::error!(target: "nomad.periodic", job, %error, "failed to track periodic job");
                         true

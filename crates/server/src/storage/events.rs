@@ -212,6 +212,12 @@ impl Events {
             return;
         }
         let mut ring = self.ring.lock();
+        #[cfg(test)]
+        match crate::deterministic::bugs::publications(index) {
+            0 => return,
+            1 => {}
+            _ => ring.push(Batch { index, events: events.clone().into() }),
+        }
         ring.push(Batch { index, events: events.into() });
         // A subscriber may still be about to read the newest one.
         while ring.batches.len() > self.size || (ring.events > self.most_events && ring.batches.len() > 1) {
@@ -220,6 +226,12 @@ impl Events {
         let total = ring.first + ring.batches.len() as u64;
         drop(ring);
         self.published.send(total);
+    }
+
+    /// The index of the oldest batch.
+    #[cfg(test)]
+    pub(crate) fn oldest(&self) -> Option<u64> {
+        self.ring.lock().batches.front().map(|b| b.index)
     }
 
     /// A restored store has no history: all subscriptions end.
@@ -271,7 +283,8 @@ impl Subscription {
     }
 }
 
-fn event(r#type: &'static str, change: &Change) -> Option<Event> {
+/// The event of a change.
+pub(crate) fn event(r#type: &'static str, change: &Change) -> Option<Event> {
     // Evaluations that follow from node changes are published like any others.
     let follows = matches!(change, Change::Eval(_) | Change::Job(_)) && r#type.starts_with("Node");
     let r#type = if follows { EVALUATION_UPDATED } else { r#type };

@@ -6,6 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::{Mutex, RwLock};
 
+#[cfg(test)]
+use crate::deterministic::bugs;
 use crate::fsm::{self, Applied, Limits};
 use crate::storage::events::Events;
 use crate::storage::watch::{WatchKey, Watches};
@@ -98,11 +100,23 @@ impl Store {
 
     /// Applies an operation of the log.
     pub fn apply(&self, index: u64, op: &Operation) -> Reply {
+        #[cfg(test)]
+        if bugs::skips(index) {
+            self.skip(index);
+            return Reply::Done;
+        }
         let mut working = self.working.lock();
+        #[cfg(test)]
+        if bugs::applies_twice(index) {
+            fsm::apply(&mut working.0, index, op, self.limits);
+        }
         let applied = fsm::apply(&mut working.0, index, op, self.limits);
         working.1 = index;
         #[cfg(test)]
-        crate::deterministic::watch::applied(index, op, &working.0);
+        {
+            crate::deterministic::watch::applied(index, op, &working.0);
+            crate::deterministic::watch::changed(index, op, &applied.changes, &working.0);
+        }
         if !applied.changes.is_empty() || applied.restored {
             let before = self.publish(working.0.snapshot());
             free(if applied.restored { before.alloc_count() } else { 0 }, before);
@@ -112,7 +126,13 @@ impl Store {
             self.replaced();
         }
         if !applied.changes.is_empty() {
-            self.watches.notify(&applied.changes);
+            #[cfg(test)]
+            let wakes = !bugs::forgets_to_wake(op);
+            #[cfg(not(test))]
+            let wakes = true;
+            if wakes {
+                self.watches.notify(&applied.changes);
+            }
             if let Some(t) = op.event_type() {
                 self.events.publish(index, t, &applied.changes);
             }

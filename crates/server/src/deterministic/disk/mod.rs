@@ -83,6 +83,11 @@ impl Rename {
         }
     }
 
+    /// Whether this replaces a vote that was durable already.
+    fn replaces_vote(&self, names: &BTreeMap<PathBuf, u64>) -> bool {
+        matches!(self, Rename::Move(_, to) if to.ends_with("vote") && names.contains_key(to))
+    }
+
     fn dir(&self) -> Option<&Path> {
         match self {
             Rename::Add(path, _) | Rename::Remove(path) | Rename::Move(_, path) => path.parent(),
@@ -193,6 +198,9 @@ impl Disk {
         let lies = may_lie && sim::has(Bug::AckBeforeFsync);
         let mut state = self.lock();
         state.check()?;
+        if sim::has(Bug::SkippedFsync) {
+            return Ok(());
+        }
         if let Some(inode) = state.inodes.get_mut(&inode) {
             let count = if lies { inode.promised.min(inode.pending.len()) } else { inode.pending.len() };
             inode.settle(count);
@@ -268,11 +276,14 @@ impl simulation::Disk for Disk {
         self.delay();
         let mut state = self.lock();
         state.check()?;
+        if sim::has(Bug::SkippedDirectorySync) {
+            return Ok(());
+        }
         let dir = local(dir);
         let State { pending, durable_names, .. } = &mut *state;
         pending.retain(|r| {
             let here = r.dir() == Some(dir.as_path());
-            if here {
+            if here && !(sim::has(Bug::ForgottenVote) && r.replaces_vote(durable_names)) {
                 r.apply(durable_names);
             }
             !here
@@ -317,5 +328,39 @@ fn torn(inode: &Inode, random: &mut Random, damage: &mut Damage) -> Vec<u8> {
             from = to;
         }
     }
+    if sim::has(Bug::IgnoredChecksum) {
+        rot(&mut content, random);
+    }
     content
+}
+
+/// Changes a byte of a frame of the log, at times.
+fn rot(content: &mut Vec<u8>, random: &mut Random) {
+    let frames: Vec<usize> = content.windows(4).enumerate().filter(|(_, w)| w == b"ENCL").map(|(at, _)| at).collect();
+    let Some(at) = random.pick(&frames).copied().filter(|_| random.below(3) == 0) else { return };
+    let byte = at + HEAD.0 + random.below(16) as usize;
+    if let Some(byte) = content.get_mut(byte) {
+        *byte ^= 1 << random.below(8);
+        repair_sums(content, at);
+    }
+}
+
+/// The length of a frame's head in the log, with the places of the payload's length and of the checksums of the payload
+/// and the head (`raft::log::frame`).
+const HEAD: (usize, usize, usize, usize) = (64, 8, 56, 60);
+
+/// Gives the frames of a log from a place on the checksums of what is there: as if nobody compared them.
+fn repair_sums(content: &mut Vec<u8>, mut at: usize) {
+    let (head, length, of_payload, of_head) = HEAD;
+    while content.get(at..at + 4) == Some(b"ENCL") && content.len() >= at + head {
+        let mut number = [0; 4];
+        number.copy_from_slice(&content[at + length..at + length + 4]);
+        let end = at + head + u32::from_le_bytes(number) as usize;
+        content.resize(content.len().max(end), 0);
+        let sum = crc32fast::hash(&content[at + head..end]);
+        content[at + of_payload..at + of_payload + 4].copy_from_slice(&sum.to_le_bytes());
+        let sum = crc32fast::hash(&content[at..at + of_head]);
+        content[at + of_head..at + head].copy_from_slice(&sum.to_le_bytes());
+        at = end;
+    }
 }

@@ -46,7 +46,8 @@ struct Queue {
     unacked: usize,
 }
 
-/// The broker. A new broker is disabled. All times are Unix nanoseconds.
+/// The broker. A new broker is disabled. All times are nanoseconds of a clock that nobody sets
+/// ([`encamp_host::ids::steady`]).
 #[derive(Debug, Default)]
 pub struct Broker {
     enabled: bool,
@@ -64,6 +65,8 @@ pub struct Broker {
     waiting_count: usize,
     delayed_count: usize,
     signals: BTreeSet<QueueName>,
+    /// How far the machine's clock is ahead of the clock of all times here.
+    wall_ahead: i64,
     /// Counts the outstanding evaluations a second time, as a check.
     #[cfg(test)]
     ledger: crate::deterministic::ledger::Ledger,
@@ -94,6 +97,12 @@ impl Broker {
     /// (`docs/spec/server.md §5.4`).
     pub(crate) fn set_shedding(&mut self, shed: bool) {
         self.hoard = !shed;
+    }
+
+    /// All times of the broker are those of a clock that nobody sets. `WaitUntil` is one of the machine's clock, which is
+    /// this far ahead, in nanoseconds.
+    pub(crate) fn set_wall_ahead(&mut self, ahead: i64) {
+        self.wall_ahead = ahead;
     }
 
     /// Enqueues an evaluation. A known evaluation is ignored, unless `token` is that of its current delivery: then it
@@ -129,7 +138,7 @@ impl Broker {
         let wait = if eval.wait > 0 {
             Some((now.saturating_add(eval.wait), Reason::Wait))
         } else {
-            eval.wait_until.unix_nanos().map(|due| (due, Reason::WaitUntil))
+            eval.wait_until.unix_nanos().map(|due| (due.saturating_sub(self.wall_ahead), Reason::WaitUntil))
         };
         self.known.insert(eval.clone(), Entry::new(timed));
         match wait {

@@ -224,6 +224,22 @@ fn delayed_evaluations_do_not_hold_their_job() {
 }
 
 #[test]
+fn times_of_the_machines_clock_are_those_of_the_broker_plus_a_difference() {
+    let mut b = enabled();
+    let waits = |id: &str, until| Evaluation { wait_until: Time::from_unix_nanos(until), ..eval(id, id, 50, 1) };
+    b.set_wall_ahead(100 * SECOND);
+    put(&mut b, waits("later", 107 * SECOND), 0);
+    put(&mut b, waits("past", 99 * SECOND), 0);
+    assert_eq!((b.stats().ready, b.stats().waiting), (1, 1));
+    assert_eq!(b.next_deadline(), Some(7 * SECOND));
+    // The machine's clock is set back: the delay of the one is not changed, the other's is counted from the new time.
+    b.set_wall_ahead(0);
+    put(&mut b, waits("new", 9 * SECOND), 2 * SECOND);
+    b.tick(7 * SECOND);
+    assert_eq!((b.stats().ready, b.next_deadline()), (2, Some(9 * SECOND)));
+}
+
+#[test]
 fn the_highest_priority_of_all_named_queues_is_dequeued_first() {
     let mut b = enabled();
     let batch = |id: &str, priority, index| Evaluation { r#type: JobType::Batch, ..eval(id, id, priority, index) };

@@ -42,7 +42,7 @@ async fn within(server: &Leading, snapshot: &StoreSnapshot, budget: Duration) ->
                 tracing::info!(target: "nomad.core.sched", key_id, "timeout reached rekeying variables");
                 return Ok(false);
             }
-            let wait = rate.take(ids::now(), 1.0);
+            let wait = rate.take(ids::steady(), 1.0);
             tokio::time::sleep(duration::of_nanos(wait)).await;
             rewrite(server, &v).await?;
         }

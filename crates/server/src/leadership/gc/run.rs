@@ -224,7 +224,7 @@ impl<'a> Run<'a> {
         tokio::time::sleep(began.elapsed().min(LONGEST_PAUSE)).await;
         if self.held.elapsed() >= HOLD_EVERY {
             let Delivery { eval, token, .. } = self.delivery;
-            self.server.queues().broker().reset(&eval.id, token, ids::now())?;
+            self.server.queues().broker().reset(&eval.id, token, ids::steady())?;
             self.held = Instant::now();
         }
         Ok(())

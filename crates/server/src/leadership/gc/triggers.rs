@@ -6,6 +6,7 @@ use tokio::task::JoinSet;
 
 use crate::evals::core_job::{CoreJob, core_eval};
 use crate::leading::Leading;
+use encamp_host::simulation::here;
 use encamp_model::{SECOND, duration};
 
 /// Forces garbage collection of all eligible objects regardless of age; it runs asynchronously.
@@ -24,12 +25,12 @@ pub(crate) fn start_tickers(server: &Leading, tasks: &mut JoinSet<()>) {
     for kind in CoreJob::ALL.iter().copied() {
         let Some(interval) = kind.interval(&server.settings().gc) else { continue };
         let server = server.clone();
-        tasks.spawn(async move {
+        tasks.spawn(here(async move {
             let interval = duration::of_nanos(interval.max(SECOND));
             loop {
                 tokio::time::sleep(interval).await;
                 enqueue(&server, kind);
             }
-        });
+        }));
     }
 }

@@ -46,7 +46,7 @@ pub trait Machine: Send {
 pub async fn run<M: Machine>(server: Leading, mut machine: M, mut rate: TokenBucket) {
     let mut new_id = ids::uuid;
     loop {
-        tokio::time::sleep(duration::of_nanos(rate.take(ids::now(), 1.0))).await;
+        tokio::time::sleep(duration::of_nanos(rate.take(ids::steady(), 1.0))).await;
         let keys = machine.keys();
         // Registered before the store is read, so that no write is missed.
         let waiter = server.store().watches().wait_for(keys.clone());

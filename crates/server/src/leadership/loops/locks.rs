@@ -12,7 +12,7 @@ use encamp_host::ids;
 use encamp_model::duration;
 use encamp_ops::{Operation, Reply, VariableChange, VariableReply, VariableWrite};
 
-/// Longest sleep, because the wall clock may be set or the machine suspended meanwhile.
+/// Longest sleep, because the machine may be suspended meanwhile.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 
 /// Restarts the full TTL of every held lock.
@@ -20,16 +20,16 @@ pub fn start(server: &Leading) {
     // While the mutex is held, no write is reported before the locks of the snapshot are known.
     let mut timers = server.queues().locks();
     let store = server.snapshot();
-    timers.start(store.variables().filter(|v| v.lock.is_some()).map(|v| &**v), ids::now());
+    timers.start(store.variables().filter(|v| v.lock.is_some()).map(|v| &**v), ids::steady());
 }
 
 /// Releases expired locks until leadership is lost.
 pub(crate) async fn drive(server: Leading) {
     loop {
-        let lost = server.queues().locks().expired(ids::now());
+        let lost = server.queues().locks().expired(ids::steady());
         join_all(lost.iter().map(|l| give_back(&server, l))).await;
         let next = server.queues().locks().next_deadline();
-        let until = next.map_or(LONGEST_SLEEP, |t| duration::of_nanos(t.saturating_sub(ids::now())));
+        let until = next.map_or(LONGEST_SLEEP, |t| duration::of_nanos(t.saturating_sub(ids::steady())));
         tokio::time::sleep(until.min(LONGEST_SLEEP)).await;
     }
 }
@@ -58,7 +58,7 @@ async fn give_back(server: &Leading, lost: &Lost) {
             Err(e) => {
                 let error = e.message.as_str();
                 tracing::error!(target: "nomad.variables", namespace, path, error, "failed to release a lock");
-                server.queues().locks().failed(lost, ids::now());
+                server.queues().locks().failed(lost, ids::steady());
                 return;
             }
         }

@@ -13,6 +13,7 @@ use tokio::task::JoinSet;
 
 use crate::error::Error;
 use crate::leading::Leading;
+use encamp_host::simulation::here;
 use encamp_model::token_bucket::TokenBucket;
 
 /// State reads per second of the drainer, and their burst size.
@@ -26,16 +27,13 @@ const DEPLOYMENT_BURST: f64 = 100.0;
 /// Missed launches could not be determined or caught up.
 pub async fn start(server: &Leading, tasks: &mut JoinSet<()>) -> Result<(), Error> {
     let rate = TokenBucket::per_second(server.settings().deploy_query_rate, DEPLOYMENT_BURST);
-    tasks.spawn(driver::run(server.clone(), deployments::Deployments::default(), rate));
-    tasks.spawn(driver::run(
-        server.clone(),
-        drain::Drainer::default(),
-        TokenBucket::per_second(DRAIN_RATE, DRAIN_RATE),
-    ));
+    tasks.spawn(here(driver::run(server.clone(), deployments::Deployments::default(), rate)));
+    let rate = TokenBucket::per_second(DRAIN_RATE, DRAIN_RATE);
+    tasks.spawn(here(driver::run(server.clone(), drain::Drainer::default(), rate)));
     periodic::catch_up(server, encamp_host::ids::now()).await?;
-    tasks.spawn(periodic::drive(server.clone()));
+    tasks.spawn(here(periodic::drive(server.clone())));
     locks::start(server);
-    tasks.spawn(locks::drive(server.clone()));
+    tasks.spawn(here(locks::drive(server.clone())));
     Ok(())
 }
 

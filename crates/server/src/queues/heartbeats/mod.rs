@@ -1,6 +1,6 @@
 //! Heartbeats: every node has a timer that fires unless the node sends heartbeats (`docs/spec/server.md §9.1, §9.2`).
 //!
-//! - This file: [`Heartbeats`], the expiry of nodes. Times are Unix nanoseconds, durations nanoseconds.
+//! - This file: [`Heartbeats`], the expiry of nodes. Times are nanoseconds of a clock that nobody sets.
 //! - `wheel`: the timers.
 
 mod wheel;
