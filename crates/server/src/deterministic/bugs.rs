@@ -10,12 +10,12 @@ use super::sim::{Bug, has};
 
 /// Whether this server passes over an entry of the log.
 pub(crate) fn skips(index: u64) -> bool {
-    has(Bug::SkippedEntry) && simulation::machine() == Some(1) && index % 97 == 0
+    has(Bug::SkippedEntry) && simulation::machine() == Some(1) && index.is_multiple_of(97)
 }
 
 /// Whether this server applies an entry twice.
 pub(crate) fn applies_twice(index: u64) -> bool {
-    has(Bug::AppliedTwice) && simulation::machine() == Some(0) && index % 7 == 0
+    has(Bug::AppliedTwice) && simulation::machine() == Some(0) && index.is_multiple_of(7)
 }
 
 /// Whether those who wait for the changes of an operation are not woken.

@@ -93,9 +93,6 @@ fn settings(random: &mut Random, churn: bool) -> Settings {
         (gc.job_interval, gc.job_threshold) = (20 * SECOND, COLLECTED_AFTER);
         (gc.eval_threshold, gc.batch_eval_threshold) = (COLLECTED_AFTER, COLLECTED_AFTER);
     }
-    if sim::has(Bug::EarlyCollection) {
-        (settings.gc.eval_threshold, settings.gc.batch_eval_threshold) = (SECOND, SECOND);
-    }
     settings
 }
 
@@ -247,7 +244,11 @@ impl Cluster {
             name: format!("server-{at}"),
             rpc_address: address(at),
             data_dir: PathBuf::from(format!("/simulated/{disk}")),
-            raft_multiplier: if sim::has(Bug::LongLease) && at % 2 == 0 { 10 } else { self.settings.raft_multiplier },
+            raft_multiplier: if sim::has(Bug::LongLease) && at.is_multiple_of(2) {
+                10
+            } else {
+                self.settings.raft_multiplier
+            },
             ..self.settings.clone()
         };
         let end = self.network.end(at, start);

@@ -69,8 +69,6 @@ pub(crate) enum Bug {
     DoubledEvent,
     /// Writes of jobs do not wake those who wait for them.
     ForgottenWake,
-    /// The garbage collector collects too early.
-    EarlyCollection,
 }
 
 /// A simulation: everything that depends on the seed, and the results.

@@ -310,7 +310,10 @@ fn rollouts(state: &State, r: &PlanResults, updated_before: &BTreeSet<String>) -
             let allocs = state.allocs_of_job(&old.namespace, &old.job_id);
             let live = allocs.iter().map(|e| &e.alloc).filter(|a| !a.terminal() && a.health() != Some(true));
             let current = live.filter(|a| a.job.as_ref().is_some_and(|j| j.version == job.version));
-            let new = current.filter(|a| a.task_group == old.task_group && !a.deployment_id.is_empty());
+            // One of an older deployment that was updated in place does not count in the new one.
+            let made =
+                |a: &Allocation| state.deployment(&a.deployment_id).is_some_and(|d| a.create_index >= d.create_index);
+            let new = current.filter(|a| a.task_group == old.task_group && made(a));
             // One that was lost meanwhile is replaced at once.
             let lost = |id: &str| state.alloc(id).is_none_or(|e| e.alloc.client_status == ClientStatus::Lost);
             let replaces = |id: &str| updated_before.contains(id) && !lost(id);
