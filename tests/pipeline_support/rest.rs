@@ -130,30 +130,17 @@ impl World {
         {
             return Ok(());
         }
-        let state = self.store.state();
-        let allocs = state.allocs_of_job(&job.namespace, &job.id);
-        let counted = |a: &Allocation| !(a.terminal() || a.is_canary() || a.client_status == ClientStatus::Unknown);
-        let mut live: Vec<&Allocation> = allocs.iter().map(|e| &*e.alloc).filter(|a| counted(a)).collect();
-        live.sort_by_key(|a| a.create_index);
-        let mut names: BTreeMap<(&str, &str), &Allocation> = BTreeMap::new();
-        for a in live {
-            let place = if everywhere { a.node_id.as_str() } else { "" };
-            let Some(older) = names.insert((a.name.as_str(), place), a) else { continue };
-            if !self.took_over(a, older) {
-                return Err(format!("{} is live as {} and as {}", a.name, older.id, a.id));
+        let mut names: BTreeMap<(String, String), String> = BTreeMap::new();
+        for a in self.store.state().allocs_of_job(&job.namespace, &job.id).iter().map(|e| &e.alloc) {
+            if a.terminal() || a.is_canary() || a.client_status == ClientStatus::Unknown {
+                continue;
+            }
+            let key = (a.name.to_string(), if everywhere { a.node_id.to_string() } else { String::new() });
+            if let Some(other) = names.insert(key, a.id.to_string()) {
+                return Err(format!("{} is live as {other} and as {}", a.name, a.id));
             }
         }
         Ok(())
-    }
-
-    /// Whether an allocation has the name of one that it replaced, although `older` had that name too: a failed or
-    /// migrating allocation is replaced under its name whoever else has it, and the surplus one with the highest name is
-    /// stopped (`docs/spec/reconciliation.md §5.9, §5.13`). The number of allocations is right.
-    fn took_over(&self, a: &Allocation, older: &Allocation) -> bool {
-        let replaced = self.store.state().alloc(&a.previous_allocation).map(|e| &e.alloc);
-        let other = replaced.filter(|r| r.id != older.id && r.name == a.name && r.create_index < older.create_index);
-        let same = older.task_group == a.task_group && older.job_id == a.job_id;
-        other.is_some_and(|r| same && (r.client_terminal() || r.desired_transition.should_migrate()))
     }
 
     /// When evaluated again, a job needs no change: no evaluation was lost, and none is blocked although there is
