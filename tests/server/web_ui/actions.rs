@@ -227,7 +227,7 @@ fn clients_variables_and_settings_are_changed_by_forms() {
 
 #[test]
 #[ignore = "takes long: `cargo xtask test all` runs it"]
-fn definitions_claims_and_failsafe_mode_are_changed_by_forms() {
+fn definitions_and_claims_are_changed_by_forms() {
     let c = Filled::start("web-ui-rare-forms");
     let Some(mut p) = Person::signed_in(&c, "web-ui-rare-forms") else { return };
     p.open("/ui/access-control/auth-methods/pipeline");
@@ -240,10 +240,6 @@ fn definitions_claims_and_failsafe_mode_are_changed_by_forms() {
     p.browser.fill("textbox", "Definition (JSON)", &rule.to_string());
     p.press("Save", "The binding rule is saved.");
     assert!(c.agent.list("/v1/acl/binding-rules").iter().any(|r| r["Description"] == "by form"));
-    p.open("/ui/worker-pools/web");
-    p.confirm("Enter failsafe mode", "The pool is in failsafe mode.");
-    assert_eq!(c.agent.get("/v1/autoscale/pool/web")["Failsafe"], true);
-    p.confirm("Leave failsafe mode", "The pool has left failsafe mode.");
     let sticky = json!({"Volumes": {"data": {"Name": "data", "Type": "host", "Source": "scratch", "Sticky": true,
         "AccessMode": "single-node-writer", "AttachmentMode": "file-system"}}});
     c.put("/v1/jobs", &job("keeper", "service", SAYS, [Value::Null, sticky, Value::Null]));
