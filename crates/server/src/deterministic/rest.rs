@@ -75,12 +75,14 @@ fn at_rest(cluster: &Cluster, nodes: &[String]) -> Verdict {
             return Err(violation!("node {id} is {status:?}"));
         }
     }
-    if let Some(e) = store.evals_from("").find(|e| !e.terminal() && e.status != EvalStatus::Blocked) {
+    let open = store.evals_from("").filter(|e| !e.terminal() && e.status != EvalStatus::Blocked);
+    let (far, open): (Vec<_>, Vec<_>) = open.partition(|e| far_off(cluster, e));
+    if let Some(e) = open.first() {
         return Err(violation!("evaluation {} of {} ({}) is {}", e.id, e.job_id, e.triggered_by, e.status));
     }
     let queued = leader.queues().broker().stats();
-    if queued.ready + queued.unacked + queued.pending + queued.cancelable + queued.waiting > 0 {
-        return Err(violation!("the broker has {queued:?}"));
+    if queued.ready + queued.unacked + queued.pending + queued.cancelable > 0 || queued.waiting != far.len() {
+        return Err(violation!("the broker has {queued:?}, and {} evaluations are delayed", far.len()));
     }
     for job in store.state().jobs().map(|j| &j.current) {
         for a in store.state().allocs_of_job(&job.namespace, &job.id).iter().map(|e| &e.alloc) {
@@ -102,6 +104,15 @@ fn at_rest(cluster: &Cluster, nodes: &[String]) -> Verdict {
     }
     // Duplicates will be cancelled soon.
     blocked(&leader, &store)
+}
+
+/// Whether an evaluation waits for longer than the cluster may take to settle, because an allocation ended on a node whose
+/// clock was ahead: delays count from that time (`docs/spec/reconciliation.md §6.3`).
+fn far_off(cluster: &Cluster, e: &Evaluation) -> bool {
+    let now = cluster.sim.now();
+    let limit = i64::try_from(LONGEST.as_nanos()).unwrap_or(i64::MAX);
+    let delayed = e.wait_until.unix_nanos().unwrap_or(0).saturating_sub(now);
+    e.status == EvalStatus::Pending && (limit..=limit + cluster.sim.clocks.furthest(now)).contains(&delayed)
 }
 
 /// All servers that run have a vote, and nobody else is a member.
@@ -187,9 +198,12 @@ fn blocked(leader: &Server, store: &StoreSnapshot) -> Verdict {
     Ok(())
 }
 
-/// Whether a job is blocked for lack of capacity.
+/// Whether a job is blocked for lack of capacity, or one of its evaluations is delayed.
 fn waits(store: &StoreSnapshot, job: &Job) -> bool {
     store.blocked_evals_of_job(&job.namespace, &job.id).next().is_some()
+        || store
+            .evals_of_job(&job.namespace, &job.id)
+            .any(|e| e.status == EvalStatus::Pending && !e.wait_until.is_zero())
 }
 
 /// Whether the deployment of a job's version has failed: allocations that were not placed before stay unplaced

@@ -124,7 +124,8 @@ impl Watch {
         seen.first_applied.entry(index).or_insert(now);
         if listed {
             if let Some(at) = simulation::machine() {
-                seen.applied_at.entry((at, index)).or_insert(now);
+                // A server applies entries again after a crash, and answers with them from then on only.
+                seen.applied_at.insert((at, index), now);
             }
             seen.jobs.contents.entry(index).or_insert_with(|| watchers::list_sum(store));
         }
@@ -350,6 +351,9 @@ fn live_on(state: &State, node: &str) -> Vec<String> {
     state.allocs_of_node(node).iter().filter(|e| !e.phase.terminal()).map(|e| tell(&e.alloc)).collect()
 }
 
+/// How many replacements of one allocation are followed.
+const LONGEST_LINE: usize = 64;
+
 /// No allocation name of a job is used twice.
 fn no_twins(state: &State, job: &Job, may: &impl Fn(&Job) -> bool) -> Verdict {
     let everywhere = matches!(job.r#type, JobType::System | JobType::Sysbatch);
@@ -358,10 +362,17 @@ fn no_twins(state: &State, job: &Job, may: &impl Fn(&Job) -> bool) -> Verdict {
     for a in allocs.iter().map(|e| &e.alloc).filter(|a| !a.terminal()) {
         let place = if everywhere { a.node_id.as_str() } else { "" };
         let Some(other) = names.insert((&a.name, place), a) else { continue };
-        let replaces = a.previous_allocation == other.id || other.previous_allocation == a.id;
-        if !(replaces && may(job)) {
+        if !((replaces(state, a, other) || replaces(state, other, a)) && may(job)) {
             return Err(violation!("{} is live as {} and as {}", a.name, other.id, a.id));
         }
     }
     Ok(())
+}
+
+/// Whether an allocation replaces another one, or one that replaced it: plans replace the newest allocation of a name,
+/// also while the node of an older one still rejects its part.
+fn replaces(state: &State, new: &Allocation, old: &Allocation) -> bool {
+    let previous = |a: &Allocation| state.alloc(&a.previous_allocation).map(|e| &*e.alloc);
+    let line = std::iter::successors(previous(new), |a| previous(a)).take_while(|a| a.name == new.name);
+    line.take(LONGEST_LINE).any(|a| a.id == old.id)
 }

@@ -151,7 +151,9 @@ async fn read(cluster: &Cluster, at: Place, s: Server, asked: u64, from: i64, st
     let heard = stats.last_contact.filter(|_| current).map(|ago| i64::try_from(ago.as_nanos()).unwrap_or(i64::MAX));
     let mode = if stale { Mode::Stale(heard) } else { Mode::Leader };
     // A machine that was stopped answers late.
-    let news = sim.watch.applied_at(at, index).filter(|_| !sim.clocks.stopped_since(at, begun));
+    let running = !sim.clocks.stopped_since(at, begun);
+    // What a server knew before its start it may get again in a snapshot, later.
+    let news = sim.watch.applied_at(at, index).filter(|at_index| running && *at_index >= cluster.started(at));
     Ok(Read { mode, asked, index, content, applied, from, to, news: news.map(|n| n.max(begun)) })
 }
 
