@@ -50,6 +50,7 @@ mod live_tls;
 mod lsp;
 mod mcp;
 mod migrate;
+mod openapi;
 mod operations;
 mod picture;
 mod pipeline_components;

@@ -1,5 +1,5 @@
-//! Real clients against the real program: python-nomad and Nomad's own client library (`tests/compat`). Each client
-//! registers, plans, runs, reads, blocks, streams events, drains and stops.
+//! Real clients against the real program: python-nomad, Nomad's own client library, and one that is generated from the
+//! OpenAPI document (`tests/compat`). Each client registers, plans, runs, reads, drains and stops.
 //!
 //! Skipped if Python, Go or the network is not available; with `CI=true` that is a failure.
 
@@ -52,6 +52,29 @@ fn python_nomad() {
     runs("compat-python", Command::new(&python).arg(folder("python").join("client.py")), 8);
     let mut access = Command::new(&python);
     runs_with("compat-python-acl", ACCESS_CONTROL, access.arg(folder("python").join("access.py")), 6, None);
+}
+
+/// A client that a generator makes of the OpenAPI document.
+#[test]
+#[ignore = "takes long: `cargo xtask test all` runs it"]
+fn generated_client() {
+    if notes::lacks("client libraries: a client of the OpenAPI document", "python3") {
+        return;
+    }
+    let folder = folder("openapi");
+    let home = Path::new(env!("CARGO_TARGET_TMPDIR")).join("compat-openapi");
+    let python = match python::environment(&home, &folder.join("requirements.txt")) {
+        Ok(python) => python,
+        Err(why) => return notes::missing("no generator of clients", &why),
+    };
+    let document = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/reference/openapi.json");
+    let mut generate = Command::new(&python);
+    generate.args(["-m", "openapi_python_client", "generate", "--meta", "none", "--overwrite", "--path"]);
+    generate.arg(&document).arg("--output-path").arg(home.join("encamp_client"));
+    succeeds(&mut generate).expect("the client is generated");
+    let mut client = Command::new(&python);
+    client.env("PYTHONPATH", &home).arg(folder.join("client.py"));
+    runs("compat-openapi", &mut client, 7);
 }
 
 #[test]

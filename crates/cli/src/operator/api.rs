@@ -28,6 +28,9 @@ pub struct OperatorApi {
     /// Print a curl command instead of sending the request
     #[arg(long)]
     pub dryrun: bool,
+    /// Print the OpenAPI document of the HTTP API instead of sending a request
+    #[arg(long)]
+    pub schema: bool,
     /// Print request and response information to standard error
     #[arg(long)]
     pub verbose: bool,
@@ -36,6 +39,9 @@ pub struct OperatorApi {
     #[arg(value_name = "path")]
     pub(crate) args: Vec<String>,
 }
+
+/// The OpenAPI document; the test program `cli` writes it (`openapi`).
+const DOCUMENT: &str = include_str!("../../../../docs/reference/openapi.json");
 
 /// The beginning of the messages about failed requests.
 const FAILED: &str = "Error performing request";
@@ -49,9 +55,17 @@ impl Run for OperatorApi {
             "echo '{\"Prefix\": \"web\", \"Context\": \"jobs\"}' |
     encamp operator api /v1/search",
         ),
+        ("Print the OpenAPI document of the HTTP API", "encamp operator api -schema"),
     ]);
 
     fn run(mut self, context: &mut Context<'_, '_>) -> u8 {
+        if self.schema {
+            if !self.args.is_empty() {
+                return context.usage_error("This command takes no arguments with -schema");
+            }
+            context.ui.bytes(DOCUMENT.as_bytes());
+            return 0;
+        }
         let given = match self.args.as_slice() {
             [given] if !given.is_empty() => given.clone(),
             [] => return context.usage_error("A path or URL is required"),
