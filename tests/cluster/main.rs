@@ -18,6 +18,7 @@ mod fault_support;
 mod faults;
 mod forced_collection;
 mod gossip_keys;
+mod leader_kills;
 mod levels;
 mod load_scenarios;
 mod members;

@@ -7,11 +7,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use openraft::error::{CheckIsLeaderError, Fatal, RaftError};
+use openraft::raft::AppendEntriesResponse;
 use openraft::{ChangeMembers, Config, LogIdOptionExt, Raft, SnapshotPolicy};
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
 use super::applier::{Applier, Shared};
+use super::contacts::Contacts;
+use super::elections::{Signs, Times};
 use super::error::StoreError;
 use super::log::Log;
 use super::machine::Machine;
@@ -19,7 +22,7 @@ use super::network::{Answer, Message, Network, Transport};
 use super::propose::{self, Outcome, ProposeError, Proposer, Queue};
 use super::room::Room;
 use super::snapshots::Snapshots;
-use super::status::{self, Configuration, Leadership, Member, Pulse, Stats};
+use super::status::{self, Configuration, Leadership, Member, Stats};
 use super::types::{Peer, ServerId, Types};
 use super::validate::{Invalid, Own, Receiving};
 use encamp_host::simulation::here;
@@ -79,15 +82,18 @@ impl Settings {
         }
     }
 
-    /// openraft's settings. A leader shows up ten times per election timeout; a follower that hears nothing waits out
-    /// the leader's lease and a random half to whole timeout.
+    /// openraft's settings. A leader shows up ten times per lease. Elections are started by
+    /// [`Consensus::hold_elections`] alone: of openraft's election timeouts, the shorter one limits the wait for a vote,
+    /// and for the longer one a vote is refused after a message of a leader.
     fn openraft(&self) -> Result<Config, StartError> {
-        let unit = 100 * u64::from(self.raft_multiplier.clamp(1, 10));
+        let times = Times::new(self.lease());
+        let ms = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
         Config {
             cluster_name: "encamp".into(),
-            heartbeat_interval: unit,
-            election_timeout_min: 5 * unit,
-            election_timeout_max: 10 * unit,
+            heartbeat_interval: ms(self.lease() / 10),
+            election_timeout_min: ms(times.vote_limit()),
+            election_timeout_max: ms(times.refusal()),
+            enable_elect: false,
             install_snapshot_timeout: 10_000,
             snapshot_max_chunk_size: 1 << 20,
             max_payload_entries: 64,
@@ -100,7 +106,8 @@ impl Settings {
         .map_err(|e| StartError::Settings(e.to_string()))
     }
 
-    /// How long a leader stays leader without an answer from a quorum. No server votes for another one earlier.
+    /// How long a leader stays leader without an answer from a quorum. No server votes for another one earlier, unless
+    /// the process of the leader seems to have ended.
     fn lease(&self) -> Duration {
         Duration::from_millis(1000) * self.raft_multiplier.clamp(1, 10)
     }
@@ -149,15 +156,16 @@ struct Inner {
     queue: Queue,
     level: CapabilityLevel,
     leadership: watch_value::Receiver<Leadership>,
-    pulse: Arc<Pulse>,
+    /// When voters last answered this server as their leader.
+    contacts: Arc<Contacts>,
+    /// What is known of leaders and candidates.
+    signs: Arc<Signs>,
     timeout: Duration,
     lease: Duration,
     /// This server transfers leadership: it proposes nothing and sends no heartbeats.
     handing_over: AtomicBool,
     /// It stands for election when it hears of no leader.
     stands: AtomicBool,
-    /// It lets other servers stand first after an election without a winner.
-    rests: AtomicBool,
     /// When the leader last sent something.
     heard: Mutex<Option<Instant>>,
     /// It is stopped on purpose.
@@ -218,14 +226,15 @@ impl Consensus {
                 return Err(StoreError::Lost { path: settings.dir.clone(), last, held: held.index }.into());
             }
         }
-        let (network, core) = Network::new(transport);
+        let (contacts, signs) = (Arc::new(Contacts::default()), Arc::new(Signs::new()));
+        let (network, core) = Network::new(transport.clone(), contacts.clone(), signs.clone());
         let raft = Raft::new(settings.id, config, network, log.clone(), applier).await?;
         let _ = core.set(raft.clone());
         if let Err(error) = Self::begin(settings, &raft).await {
             let _ = raft.shutdown().await;
             return Err(error);
         }
-        let (leadership, pulse) = status::watch_leadership(&raft, settings.lease());
+        let leadership = status::watch_leadership(&raft, settings.lease());
         let inner = Inner {
             queue: propose::start(Proposer {
                 raft: raft.clone(),
@@ -239,12 +248,12 @@ impl Consensus {
             log: log.clone(),
             progress,
             leadership,
-            pulse,
+            contacts,
+            signs,
             timeout: settings.timeout,
             lease: settings.lease(),
             handing_over: AtomicBool::new(false),
             stands: AtomicBool::new(true),
-            rests: AtomicBool::new(false),
             heard: Mutex::new(None),
             stopping: AtomicBool::new(false),
             receiving: Mutex::default(),
@@ -254,6 +263,7 @@ impl Consensus {
         tokio::spawn(here(consensus.clone().keep_snapshots(settings.snapshot_interval, settings.snapshot_threshold)));
         tokio::spawn(here(consensus.clone().keep_log_short(settings.trailing_bytes)));
         tokio::spawn(here(consensus.clone().keep_lease()));
+        tokio::spawn(here(consensus.clone().hold_elections(transport)));
         tokio::spawn(here(consensus.clone().keep_address(settings.id, settings.peer.clone())));
         Ok(consensus)
     }
@@ -321,15 +331,6 @@ impl Consensus {
             Ok(Err(RaftError::Fatal(_))) => Err(ProposeError::Fatal(self.why_stopped())),
             Err(_) => Err(ProposeError::Timeout),
         }
-    }
-
-    /// Makes sure that what this server knows of its leadership is current. That costs a round of messages if the process
-    /// was stopped just now: others may lead without its knowing.
-    ///
-    /// # Errors
-    /// See [`Consensus::barrier`].
-    pub async fn confirm(&self) -> Result<(), ProposeError> {
-        if self.inner.pulse.is_steady(Instant::now()) { Ok(()) } else { self.barrier().await }
     }
 
     /// A watch on who leads, and on whether the node still runs.
@@ -419,12 +420,36 @@ impl Consensus {
         &self.inner.handing_over
     }
 
-    pub(super) fn stands(&self) -> &AtomicBool {
-        &self.inner.stands
+    /// Whether this server stands for election when it hears of no leader. Who gave up does not until it has heard from
+    /// another server: the others may hear it, and would vote for it again and again without its ever knowing.
+    pub(super) fn stand(&self, stands: bool) {
+        if !self.inner.stands.swap(stands, Ordering::AcqRel) && stands {
+            // The message that it has heard comes first.
+            self.signs().asked();
+        }
     }
 
-    pub(super) fn rests(&self) -> &AtomicBool {
-        &self.inner.rests
+    pub(super) fn stands(&self) -> bool {
+        self.inner.stands.load(Ordering::Acquire)
+    }
+
+    pub(super) fn contacts(&self) -> &Contacts {
+        &self.inner.contacts
+    }
+
+    pub(super) fn signs(&self) -> &Signs {
+        &self.inner.signs
+    }
+
+    /// Term of the last applied entry.
+    pub(super) fn applied_term(&self) -> Option<u64> {
+        self.inner.progress.lock().last.map(|last| last.leader_id.term)
+    }
+
+    /// Whether this server leads and goes on to do so: it does not transfer its leadership. Requests that need the leader
+    /// wait for the next one otherwise.
+    pub fn serves(&self) -> bool {
+        self.leads() && !self.handing_over()
     }
 
     /// Whether it transfers its leadership to another server.
@@ -462,9 +487,18 @@ impl Consensus {
         if vote.is_some() {
             *self.inner.heard.lock() = Some(Instant::now());
         }
+        if vote == Some(known) {
+            self.signs().heard();
+        }
         Ok(match message {
-            Message::Append(request) => Answer::Append(raft.append_entries(request).await),
-            Message::Vote(request) => Answer::Vote(raft.vote(request).await),
+            Message::Append(request) => {
+                let answer = raft.append_entries(request).await;
+                if answer.as_ref().is_ok_and(|a| !matches!(a, AppendEntriesResponse::HigherVote(_))) {
+                    self.signs().heard();
+                }
+                Answer::Append(answer)
+            }
+            Message::Vote(request) => Answer::Vote(self.vote_for(request).await),
             Message::Snapshot(request) => Answer::Snapshot(raft.install_snapshot(request).await),
         })
     }

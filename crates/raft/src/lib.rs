@@ -3,8 +3,8 @@
 //!
 //! The algorithm is openraft's. This crate adds the files (`log`, `snapshots`, `files`), the connection to the state
 //! machine (`applier`, [`Machine`]), the batching of proposals (`propose`), the check for free disk space (`room`),
-//! messages (`network`) and their validation (`validate`), entries in flight (`sending`), the leader lease and election
-//! back-off (`lease`), the handle ([`Consensus`]), and what reads the files of a stopped server ([`StoredLog`]).
+//! messages (`network`) and their validation (`validate`), entries in flight (`sending`), the leader lease
+//! (`lease`), elections (`elections`), when a leader was last answered (`contacts`), the handle ([`Consensus`]), and what reads the files of a stopped server ([`StoredLog`]).
 //!
 //! **Indexes.** An entry of the log holds a batch of operations, because openraft makes one entry durable before it
 //! takes the next. Outside of this crate an index is the number of an operation: every operation takes the next one,
@@ -21,6 +21,8 @@
 
 mod applier;
 mod consensus;
+mod contacts;
+mod elections;
 mod error;
 mod files;
 mod lease;

@@ -20,6 +20,8 @@ use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
 use super::Consensus;
+use super::contacts::Contacts;
+use super::elections::Signs;
 use super::sending::{Sendings, Way};
 use super::types::{Peer, ServerId, Types};
 use encamp_ops::codec;
@@ -61,6 +63,12 @@ pub type Pending<'a> = Pin<Box<dyn Future<Output = Result<Answer, TransportError
 pub trait Transport: Send + Sync + 'static {
     /// Sends a message and waits for the answer; the caller bounds the time.
     fn send<'a>(&'a self, to: ServerId, peer: &'a Peer, message: Message) -> Pending<'a>;
+
+    /// Whether the process of a server has ended: its machine answers that nobody listens there. Silence is no such
+    /// answer. A wrong answer costs an election, no more; the caller bounds the time.
+    fn has_ended<'a>(&'a self, _to: ServerId, _peer: &'a Peer) -> Pin<Box<dyn Future<Output = bool> + Send + 'a>> {
+        Box::pin(async { false })
+    }
 }
 
 /// For a server that is alone.
@@ -78,6 +86,8 @@ impl Transport for NoTransport {
 #[derive(Clone)]
 pub(super) struct Network {
     transport: Arc<dyn Transport>,
+    contacts: Arc<Contacts>,
+    signs: Arc<Signs>,
     core: Core,
 }
 
@@ -88,14 +98,15 @@ pub(super) type Core = Arc<OnceLock<Raft<Types>>>;
 pub(super) struct Remote {
     way: Arc<Way>,
     sendings: Sendings,
+    signs: Arc<Signs>,
     core: Core,
 }
 
 impl Network {
     /// The core is put in as soon as there is one.
-    pub(super) fn new(transport: Arc<dyn Transport>) -> (Network, Core) {
+    pub(super) fn new(transport: Arc<dyn Transport>, contacts: Arc<Contacts>, signs: Arc<Signs>) -> (Network, Core) {
         let core = Core::default();
-        (Network { transport, core: core.clone() }, core)
+        (Network { transport, contacts, signs, core: core.clone() }, core)
     }
 }
 
@@ -103,8 +114,10 @@ impl RaftNetworkFactory<Types> for Network {
     type Network = Remote;
 
     async fn new_client(&mut self, id: ServerId, peer: &Peer) -> Remote {
-        let way = Way { transport: self.transport.clone(), id, peer: peer.clone() };
-        Remote { way: Arc::new(way), sendings: Sendings::default(), core: self.core.clone() }
+        let (transport, contacts) = (self.transport.clone(), self.contacts.clone());
+        let way = Way { transport, contacts, id, peer: peer.clone() };
+        let (signs, core) = (self.signs.clone(), self.core.clone());
+        Remote { way: Arc::new(way), sendings: Sendings::default(), signs, core }
     }
 }
 
@@ -192,8 +205,13 @@ impl RaftNetwork<Types> for Remote {
         request: VoteRequest<ServerId>,
         option: RPCOption,
     ) -> Result<VoteResponse<ServerId>, RPCError<ServerId, Peer, RaftError<ServerId>>> {
-        match self.call(Message::Vote(request), option.hard_ttl()).await? {
-            Answer::Vote(answer) => self.remote(answer),
+        match self.call(Message::Vote(request.clone()), option.hard_ttl()).await? {
+            Answer::Vote(answer) => {
+                if let Ok(answer) = &answer {
+                    self.signs.answered(&request, answer);
+                }
+                self.remote(answer)
+            }
             _ => Err(mixed_up()),
         }
     }
@@ -284,5 +302,12 @@ impl Transport for MemoryTransport {
             self.network.reach(self.from, to).filter(|_| self.network.hears(self.from)).ok_or_else(nobody)?;
             recode(&answer)
         })
+    }
+
+    fn has_ended<'a>(&'a self, to: ServerId, _: &'a Peer) -> Pin<Box<dyn Future<Output = bool> + Send + 'a>> {
+        let links = self.network.0.lock();
+        let cut = links.cut_off.contains(&self.from);
+        let ended = !cut && !links.servers.contains_key(&to);
+        Box::pin(async move { ended })
     }
 }

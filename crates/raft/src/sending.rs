@@ -10,6 +10,7 @@ use openraft::raft::{AppendEntriesRequest, AppendEntriesResponse};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep_until, timeout_at};
 
+use super::contacts::{Contacts, Sent as SentAt};
 use super::network::{Answer, Message, Transport, TransportError};
 use super::types::{EntryId, Peer, ServerId, Types};
 use encamp_host::simulation::here;
@@ -27,6 +28,7 @@ const LATEST: Duration = Duration::from_secs(30);
 /// The connection to another server.
 pub(super) struct Way {
     pub(super) transport: Arc<dyn Transport>,
+    pub(super) contacts: Arc<Contacts>,
     pub(super) id: ServerId,
     pub(super) peer: Peer,
 }
@@ -34,7 +36,10 @@ pub(super) struct Way {
 impl Way {
     /// Sends a message and waits for the answer.
     pub(super) async fn send(&self, message: Message) -> Sent {
-        self.transport.send(self.id, &self.peer, message).await
+        let sent = SentAt::now(&message);
+        let answer = self.transport.send(self.id, &self.peer, message).await;
+        self.contacts.note(self.id, sent, &answer);
+        answer
     }
 
     /// The error of a response that did not arrive in time.

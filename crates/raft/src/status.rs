@@ -1,11 +1,9 @@
 //! The status of consensus: the leader, the progress of the log, the members of the cluster.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use openraft::{Raft, RaftMetrics, ServerState};
-use parking_lot::Mutex;
-use tokio::time::{Instant, MissedTickBehavior, interval};
+use tokio::time::{MissedTickBehavior, interval};
 
 use super::log::Log;
 use super::types::{Peer, ServerId, Types};
@@ -141,7 +139,7 @@ pub(super) fn answered(metrics: &RaftMetrics<ServerId, Peer>, lease: Duration) -
 }
 
 /// The leadership according to the metrics. A leader that no quorum has answered for `lease` counts as leader no more:
-/// others elect a new one after that time at the earliest.
+/// others elect a new one after that time at the earliest, unless its process seems to have ended.
 fn judge(metrics: &RaftMetrics<ServerId, Peer>, lease: Duration) -> Leadership {
     let membership = &metrics.membership_config;
     let runs = metrics.running_state.is_ok();
@@ -156,45 +154,11 @@ fn judge(metrics: &RaftMetrics<ServerId, Peer>, lease: Duration) -> Leadership {
     }
 }
 
-/// Whether this process runs without pauses. A process that was stopped, with its machine or alone, does not know yet that
-/// others may have elected a leader meanwhile.
-#[derive(Debug)]
-pub(super) struct Pulse {
-    /// The longest time between two looks that is no pause. Others vote for a new leader half a lease after the end of the
-    /// lease of the old one at the earliest.
-    gap: Duration,
-    /// Since when there was no pause, and the last look.
-    looks: Mutex<(Instant, Instant)>,
-}
-
-impl Pulse {
-    fn new(lease: Duration) -> Pulse {
-        let now = Instant::now();
-        Pulse { gap: lease * 3 / 10, looks: Mutex::new((now, now)) }
-    }
-
-    fn beat(&self, now: Instant) {
-        let (since, last) = &mut *self.looks.lock();
-        if now.saturating_duration_since(*last) > self.gap {
-            *since = now;
-        }
-        *last = now;
-    }
-
-    /// Whether there was no pause for so long that consensus has reported its state since.
-    pub(super) fn is_steady(&self, now: Instant) -> bool {
-        let (since, last) = *self.looks.lock();
-        now.saturating_duration_since(last) <= self.gap && now.saturating_duration_since(since) > self.gap
-    }
-}
-
 /// Keeps a watch on who leads, until the node stops.
-pub(super) fn watch_leadership(raft: &Raft<Types>, lease: Duration) -> (watch_value::Receiver<Leadership>, Arc<Pulse>) {
+pub(super) fn watch_leadership(raft: &Raft<Types>, lease: Duration) -> watch_value::Receiver<Leadership> {
     let (metrics, mut changes) = (raft.metrics(), raft.server_metrics());
     let tell = watch_value::Sender::new(judge(&metrics.borrow(), lease));
     let listen = tell.subscribe();
-    let pulse = Arc::new(Pulse::new(lease));
-    let beats = pulse.clone();
     tokio::spawn(here(async move {
         let mut look = interval(LOOK);
         look.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -207,7 +171,6 @@ pub(super) fn watch_leadership(raft: &Raft<Types>, lease: Duration) -> (watch_va
             };
             // Server metrics change a little earlier than the others.
             tokio::task::yield_now().await;
-            beats.beat(Instant::now());
             let mut now = judge(&metrics.borrow(), lease);
             if gone && now.failed.is_none() {
                 // It panicked: its last report was that all is well.
@@ -224,24 +187,5 @@ pub(super) fn watch_leadership(raft: &Raft<Types>, lease: Duration) -> (watch_va
             }
         }
     }));
-    (listen, pulse)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_pause_is_over_when_consensus_has_reported_since() {
-        let (pulse, begin) = (Pulse::new(Duration::from_secs(1)), Instant::now());
-        let at = |ms| begin + Duration::from_millis(ms);
-        assert!(!pulse.is_steady(at(50)), "it has just started");
-        (1..=10).for_each(|n| pulse.beat(at(n * 100)));
-        assert!(pulse.is_steady(at(1050)));
-        assert!(!pulse.is_steady(at(1400)), "nobody has looked for a while");
-        (15..=17).for_each(|n| pulse.beat(at(n * 100)));
-        assert!(!pulse.is_steady(at(1750)), "the pause has just ended");
-        (18..=20).for_each(|n| pulse.beat(at(n * 100)));
-        assert!(pulse.is_steady(at(2010)));
-    }
+    listen
 }

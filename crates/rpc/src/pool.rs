@@ -200,6 +200,15 @@ impl Pool {
         Err(CallError::Unreachable(format!("{address}: the connection was closed immediately")))
     }
 
+    /// Whether the machine at an address answers that nobody listens there.
+    pub(crate) async fn is_refused(&self, address: &str) -> bool {
+        let tried = match self.0.settings.source {
+            None => TcpStream::connect(address).await,
+            Some(source) => connect_from(source, address).await,
+        };
+        tried.is_err_and(|e| e.kind() == std::io::ErrorKind::ConnectionRefused)
+    }
+
     /// Closes the connection to an address when its calls have ended.
     pub fn forget(&self, address: &str) {
         self.0.slots.lock().remove(address);

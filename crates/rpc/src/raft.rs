@@ -53,6 +53,13 @@ impl Transport for RaftTransport {
             self.pool.call_server(LIMIT, to, &address, &envelope).await.map_err(|e| TransportError(e.to_string()))
         })
     }
+
+    fn has_ended<'a>(&'a self, to: ServerId, peer: &'a Peer) -> BoxFuture<'a, bool> {
+        Box::pin(async move {
+            let address = self.gossip.address_of(to).unwrap_or_else(|| peer.address.clone());
+            self.pool.is_refused(&address).await
+        })
+    }
 }
 
 /// The calls of a server to others.

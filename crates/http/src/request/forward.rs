@@ -45,7 +45,7 @@ pub(crate) async fn pass_on(app: &AppState, by: AnsweredBy, mut request: Request
     let Some(forward) = app.forward() else { return Ok(Passed::Here(request)) };
     let query = Query::parse(request.uri().query().unwrap_or_default());
     let stale = stale(request.method(), &query);
-    let leads = || app.server().is_some_and(|s| s.consensus().leads());
+    let leads = || app.server().is_some_and(|s| s.consensus().serves());
     let stopped = || app.server().is_some_and(|s| s.consensus().stopped().is_some());
     let deadline = Instant::now() + HOLD;
     loop {

@@ -54,7 +54,7 @@ fn request(to: u64) -> Append {
 
 fn to_server(times: &[u64]) -> (Arc<Slow>, Arc<Way>) {
     let slow = Arc::new(Slow { times: times.to_vec(), ..Slow::default() });
-    (slow.clone(), Arc::new(Way { transport: slow, id: 1.into(), peer: peer(1) }))
+    (slow.clone(), Arc::new(Way { transport: slow, contacts: Arc::default(), id: 1.into(), peer: peer(1) }))
 }
 
 /// The result of a call, as openraft makes it.

@@ -92,10 +92,11 @@ impl Cluster {
     }
 
     async fn all_applied(&self, count: u64) {
-        // An operation that was proposed twice may have been applied twice.
+        // An operation that was proposed twice may have been applied twice; an election on a busy machine adds an entry.
         let equal = || {
             let applied: Vec<u64> = self.nodes.values().map(|(_, m)| m.applied()).collect();
-            applied.iter().all(|a| *a >= count && *a == applied[0])
+            let entries: Vec<usize> = self.nodes.values().map(|(_, m)| m.seen.lock().unwrap().len()).collect();
+            applied.iter().all(|a| *a >= count && *a == applied[0]) && entries.iter().all(|n| *n == entries[0])
         };
         until("all have applied it", equal).await;
         let seen: Vec<_> = self.nodes.values().map(|(_, m)| m.seen.lock().unwrap().clone()).collect();

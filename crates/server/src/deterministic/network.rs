@@ -320,6 +320,24 @@ impl Transport for Line {
             }
         })
     }
+
+    /// Nobody listens where no server runs. If the links of some servers are cut, their firewalls refuse connections.
+    fn has_ended<'a>(&'a self, to: ServerId, _: &'a Peer) -> BoxFuture<'a, bool> {
+        let end = self.0.clone();
+        Box::pin(async move {
+            end.unless_gone().await;
+            let network = &end.network;
+            let Some(place) = network.place_of(to) else { return false };
+            if !network.connects(end.at, place) {
+                return place.is_multiple_of(2);
+            }
+            if !network.hop(end.at, place).await {
+                return false;
+            }
+            let runs = network.server(place).is_some();
+            network.hop(place, end.at).await && !runs
+        })
+    }
 }
 
 impl OtherServers for Line {

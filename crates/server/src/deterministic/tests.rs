@@ -144,23 +144,23 @@ type Found = (Bug, Kind, u64, &'static str);
 /// The table of `docs/dev/reliability.md`.
 const FOUND: [Found; 18] = [
     (Bug::AckBeforeFsync, Kind::Dense, 2, "does not start"),
-    (Bug::SkippedFsync, Kind::Dense, 1, "does not start"),
+    (Bug::SkippedFsync, Kind::Dense, 2, "does not start"),
     (Bug::SkippedDirectorySync, Kind::Dense, 2, "and is now"),
     (Bug::ForgottenVote, Kind::Dense, 3, "has two leaders"),
     (Bug::IgnoredChecksum, Kind::Dense, 1, "does not start"),
     (Bug::DoubleDequeue, Kind::Dense, 1, "is delivered while"),
     (Bug::LostCancel, Kind::Dense, 1, "not settled: evaluation"),
     (Bug::AppliedTwice, Kind::Dense, 1, "publish different events"),
-    (Bug::SkippedEntry, Kind::Dense, 2, "and is now"),
-    (Bug::StaleRead, Kind::Dense, 1, "is not linearizable"),
-    (Bug::LongLease, Kind::Dense, 3, "there is no leader"),
+    (Bug::SkippedEntry, Kind::Dense, 1, "and is now"),
+    (Bug::StaleRead, Kind::Dense, 5, "is not linearizable"),
+    (Bug::LongLease, Kind::Dense, 5, "there is no leader"),
     (Bug::UncheckedIndex, Kind::Dense, 1, "is not linearizable"),
     (Bug::ShortLock, Kind::Churn, 1, "two clients held a lock"),
     (Bug::TimersOfWallClock, Kind::Churn, 1, "after a heartbeat"),
-    (Bug::UncheckedPlan, Kind::Dense, 9, "are given away"),
+    (Bug::UncheckedPlan, Kind::Dense, 1, "are given away"),
     (Bug::LostEvent, Kind::Churn, 1, "was lost"),
     (Bug::DoubledEvent, Kind::Churn, 1, "arrived twice"),
-    (Bug::ForgottenWake, Kind::Churn, 4, "nobody woke the read"),
+    (Bug::ForgottenWake, Kind::Churn, 1, "nobody woke the read"),
 ];
 
 /// Looks for a bug with all seeds that are enough.
