@@ -22,16 +22,19 @@ pub enum Capability {
     StoredLevel,
     /// An entry of the log begins with its level and a checksum, which it keeps from the leader to every disk.
     EntryHead,
+    /// The frames of the log are chained, votes have a copy, and a record says what the log has acknowledged, so that a
+    /// server finds damage of its files and repairs them.
+    ChainedLog,
 }
 
 impl Capability {
     /// All of them, in the order in which they were introduced.
-    pub const ALL: [Capability; 2] = [Capability::StoredLevel, Capability::EntryHead];
+    pub const ALL: [Capability; 3] = [Capability::StoredLevel, Capability::EntryHead, Capability::ChainedLog];
 
     /// The level at which it was introduced: the table of capabilities.
     pub const fn introduced(self) -> CapabilityLevel {
         match self {
-            Capability::StoredLevel | Capability::EntryHead => CapabilityLevel(2),
+            Capability::StoredLevel | Capability::EntryHead | Capability::ChainedLog => CapabilityLevel(2),
         }
     }
 
@@ -40,6 +43,7 @@ impl Capability {
         match self {
             Capability::StoredLevel => "stored-level",
             Capability::EntryHead => "entry-head",
+            Capability::ChainedLog => "chained-log",
         }
     }
 }

@@ -88,16 +88,11 @@ impl Applier {
     /// The directory can't be read, or the state refuses an intact snapshot.
     pub(crate) fn open(machine: Arc<dyn Machine>, snapshots: Snapshots) -> Result<Applier, StoreError> {
         let applier = Applier { machine, snapshots, progress: Shared::default() };
-        if let Some(found) = applier.snapshots.newest()? {
+        if let Some(found) = applier.snapshots.current()? {
             restore(&*applier.machine, &found)?;
             applier.adopt(&found.description);
         }
         Ok(applier)
-    }
-
-    /// The snapshot that the state was restored from.
-    pub(crate) fn restored(&self) -> Option<Found> {
-        self.snapshots.last_known()
     }
 
     pub(crate) fn progress(&self) -> Shared {

@@ -20,8 +20,9 @@ use super::log::Log;
 use super::machine::Machine;
 use super::network::{Answer, Message, Network, Transport};
 use super::propose::{self, Outcome, ProposeError, Proposer, Queue};
+use super::repair::doubt::Health;
+use super::repair::{self, Opened, Owner};
 use super::room::Room;
-use super::snapshots::Snapshots;
 use super::status::{self, Configuration, Leadership, Member, Stats};
 use super::types::{Peer, ServerId, Types};
 use super::validate::{Invalid, Own, Receiving};
@@ -152,6 +153,8 @@ pub struct Consensus {
 struct Inner {
     raft: Raft<Types>,
     log: Log,
+    /// What became of its files.
+    health: Arc<Health>,
     progress: Shared,
     queue: Queue,
     level: CapabilityLevel,
@@ -189,15 +192,16 @@ impl Consensus {
     ) -> Result<Consensus, StartError> {
         let config = Arc::new(settings.openraft()?);
         let (dir, metrics, level) = (settings.dir.clone(), settings.metrics.clone(), settings.level);
+        let owner = Owner { id: settings.id, alone: settings.bootstrap.keys().eq([&settings.id]) };
         let state = machine.clone();
         let opened = threads::unblock(move || {
-            let log = Log::open(&dir, level)?;
+            let Opened { log, snapshots, damages, doubt } = repair::open(&dir, level, owner)?;
             log.record_in(metrics);
-            let applier = Applier::open(state, Snapshots::open(&dir.join("snapshots"), level)?)?;
-            Ok::<_, StoreError>((log, applier))
+            let health = Health::new(damages, doubt.as_ref());
+            Ok::<_, StoreError>((log, Applier::open(state, snapshots)?, health))
         });
-        let (log, applier) = opened.await.map_err(|e| StartError::Raft(e.to_string()))??;
-        let started = Self::join_in(&settings, config, &log, (applier, machine), transport).await;
+        let (log, applier, health) = opened.await.map_err(|e| StartError::Raft(e.to_string()))??;
+        let started = Self::join_in(&settings, config, (&log, health), (applier, machine), transport).await;
         if started.is_err() {
             // Lets go of the directory.
             let _ = log.close().await;
@@ -208,29 +212,18 @@ impl Consensus {
     async fn join_in(
         settings: &Settings,
         config: Arc<Config>,
-        log: &Log,
+        (log, health): (&Log, Arc<Health>),
         (applier, machine): (Applier, Arc<dyn Machine>),
         transport: Arc<dyn Transport>,
     ) -> Result<Consensus, StartError> {
         let progress = applier.progress();
-        let (restored, purged) = (progress.lock().last, log.purged());
-        if restored.index() < purged.index() {
-            let purged = purged.map_or(0, |p| p.index);
-            return Err(StoreError::Gap { path: settings.dir.clone(), purged }.into());
-        }
-        if let Some((found, held)) = applier.restored().and_then(|f| Some((f.clone(), f.description.meta.last_log_id?)))
-        {
-            let last = log.last().index();
-            // A server's own snapshot holds nothing that its log did not, and who has a snapshot has followed a leader.
-            if !log.has_voted() || (!found.is_received() && last < Some(held.index)) {
-                return Err(StoreError::Lost { path: settings.dir.clone(), last, held: held.index }.into());
-            }
-        }
         let (contacts, signs) = (Arc::new(Contacts::default()), Arc::new(Signs::new()));
         let (network, core) = Network::new(transport.clone(), contacts.clone(), signs.clone());
         let raft = Raft::new(settings.id, config, network, log.clone(), applier).await?;
         let _ = core.set(raft.clone());
-        if let Err(error) = Self::begin(settings, &raft).await {
+        // Elections are not for who is in doubt.
+        let begun = if health.doubt().is_some() { Ok(()) } else { Self::begin(settings, &raft).await };
+        if let Err(error) = begun {
             let _ = raft.shutdown().await;
             return Err(error);
         }
@@ -246,6 +239,7 @@ impl Consensus {
             level: settings.level,
             raft,
             log: log.clone(),
+            health,
             progress,
             leadership,
             contacts,
@@ -264,6 +258,7 @@ impl Consensus {
         tokio::spawn(here(consensus.clone().keep_log_short(settings.trailing_bytes)));
         tokio::spawn(here(consensus.clone().keep_lease()));
         tokio::spawn(here(consensus.clone().hold_elections(transport)));
+        tokio::spawn(here(consensus.clone().resolve_doubt(settings.dir.clone())));
         tokio::spawn(here(consensus.clone().keep_address(settings.id, settings.peer.clone())));
         Ok(consensus)
     }
@@ -412,6 +407,10 @@ impl Consensus {
         &self.inner.log
     }
 
+    pub(super) fn health(&self) -> &Health {
+        &self.inner.health
+    }
+
     pub(super) fn lease(&self) -> Duration {
         self.inner.lease
     }
@@ -430,7 +429,7 @@ impl Consensus {
     }
 
     pub(super) fn stands(&self) -> bool {
-        self.inner.stands.load(Ordering::Acquire)
+        self.inner.stands.load(Ordering::Acquire) && !self.in_doubt()
     }
 
     pub(super) fn contacts(&self) -> &Contacts {
@@ -498,6 +497,7 @@ impl Consensus {
                 }
                 Answer::Append(answer)
             }
+            Message::Vote(_) if self.in_doubt() => self.no_vote().await,
             Message::Vote(request) => Answer::Vote(self.vote_for(request).await),
             Message::Snapshot(request) => Answer::Snapshot(raft.install_snapshot(request).await),
         })

@@ -186,7 +186,7 @@ impl View {
         let leader = metrics.vote.leader_id.voted_for.filter(|id| metrics.vote.committed && *id != metrics.id);
         let peer = |id| metrics.membership_config.nodes().find(|(n, _)| **n == id).map(|(_, p)| p.clone());
         let leader = leader.and_then(|id| Some((id, peer(id)?)));
-        stands.then(|| View { id: metrics.id, vote: metrics.vote, voters, led: metrics.vote.committed, leader })
+        stands.then_some(View { id: metrics.id, vote: metrics.vote, voters, led: metrics.vote.committed, leader })
     }
 
     /// Its place among those that may stand: all voters but the leader whose process has ended.

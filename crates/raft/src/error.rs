@@ -81,6 +81,26 @@ pub enum StoreError {
         /// An entry that was durable.
         held: u64,
     },
+    /// Entries are missing that only this server had.
+    #[error("{} is damaged, and no other server has a copy: {loss} ({damage}); restore the server's data directory from a backup, or give up what is missing: `encamp operator raft repair -dry-run {}` shows what that is, and -accept-loss instead of -dry-run gives it up", path.display(), path.display())]
+    OnlyCopy {
+        /// The directory.
+        path: PathBuf,
+        /// Which entries are missing.
+        loss: String,
+        /// The damaged files.
+        damage: String,
+    },
+    /// The last vote is not there.
+    #[error("{} holds no vote of a term after {term}, but the server voted in term {held}: the files of its vote are damaged; remove the server from its cluster and its data directory, and let it join again", path.display())]
+    Vote {
+        /// The directory.
+        path: PathBuf,
+        /// The latest term of a vote that is there; 0 if there is none.
+        term: u64,
+        /// The latest term in which the server voted; 0 if that is not known.
+        held: u64,
+    },
     /// An earlier write failed; nothing is acknowledged any more.
     #[error("the log accepts no more writes because an earlier write failed: {0}")]
     Refused(String),
@@ -133,7 +153,7 @@ fn advice(error: &io::Error) -> &'static str {
 
 impl StoreError {
     /// Wraps a refusal of the operating system.
-    pub(super) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> StoreError {
+    pub(super) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> StoreError + use<> {
         let path = path.to_path_buf();
         move |source| StoreError::Io { action, path, source }
     }

@@ -32,6 +32,8 @@ pub(super) fn level_of(path: &Path, format: u32, supported: CapabilityLevel) -> 
 const MAGIC: &[u8; 4] = b"ENCF";
 /// Begins names of files that are not complete yet.
 pub(super) const UNFINISHED: &str = "tmp-";
+/// Ends names of damaged files that were set aside, before their number.
+pub(super) const ASIDE: &str = ".damaged-";
 
 /// Makes the directory, for the server's user alone, and its parents.
 pub(super) fn make_dir(dir: &Path) -> Result<(), StoreError> {
@@ -66,6 +68,27 @@ pub(super) fn remove_unfinished(dir: &Path) -> Result<(), StoreError> {
     Ok(())
 }
 
+/// A free name for a damaged file, beside it.
+fn name_aside(path: &Path) -> Result<std::path::PathBuf, StoreError> {
+    let dir = path.parent().unwrap_or(path);
+    let name = path.file_name().and_then(|n| n.to_str()).unwrap_or_default();
+    let taken = names(dir)?;
+    let free = (0..=taken.len()).map(|n| format!("{name}{ASIDE}{n}")).find(|n| !taken.contains(n));
+    Ok(dir.join(free.unwrap_or_default()))
+}
+
+/// Gives a damaged file another name, under which nothing looks for it.
+pub(super) fn set_aside(path: &Path) -> Result<(), StoreError> {
+    disk::rename(path, &name_aside(path)?).map_err(StoreError::io("rename", path))?;
+    sync_dir(path.parent().unwrap_or(path))
+}
+
+/// Keeps a copy of a damaged file that will be changed.
+pub(super) fn copy_aside(path: &Path) -> Result<(), StoreError> {
+    disk::copy(path, &name_aside(path)?).map_err(StoreError::io("copy", path))?;
+    sync_dir(path.parent().unwrap_or(path))
+}
+
 /// Names in the directory, sorted.
 pub(super) fn names(dir: &Path) -> Result<Vec<String>, StoreError> {
     let mut names = disk::names(dir).map_err(StoreError::io("list", dir))?;
@@ -75,12 +98,23 @@ pub(super) fn names(dir: &Path) -> Result<Vec<String>, StoreError> {
 
 /// Replaces a small file durably: magic, format, checksum of `content`, `content`.
 pub(super) fn replace(dir: &Path, name: &str, content: &[u8]) -> Result<(), StoreError> {
-    let (temporary, path) = (dir.join(format!("{UNFINISHED}{name}")), dir.join(name));
-    let mut file = create(&temporary)?;
+    replace_all(dir, &[name], content)
+}
+
+/// Replaces several small files by the same content, one after the other.
+pub(super) fn replace_all(dir: &Path, names: &[&str], content: &[u8]) -> Result<(), StoreError> {
     let bytes = [MAGIC, &FORMAT.to_le_bytes()[..], &crc32fast::hash(content).to_le_bytes(), content].concat();
-    file.write_all(&bytes).map_err(StoreError::io("write", &temporary))?;
-    file.sync_all().map_err(StoreError::io("sync", &temporary))?;
-    disk::rename(&temporary, &path).map_err(StoreError::io("rename", &temporary))?;
+    let temporary = |name: &str| dir.join(format!("{UNFINISHED}{name}"));
+    for name in names {
+        let temporary = temporary(name);
+        let mut file = create(&temporary)?;
+        file.write_all(&bytes).map_err(StoreError::io("write", &temporary))?;
+        file.sync_all().map_err(StoreError::io("sync", &temporary))?;
+    }
+    for name in names {
+        let temporary = temporary(name);
+        disk::rename(&temporary, &dir.join(name)).map_err(StoreError::io("rename", &temporary))?;
+    }
     sync_dir(dir)
 }
 

@@ -3,8 +3,9 @@
 //!
 //! The algorithm is openraft's. This crate adds the files (`log`, `snapshots`, `files`), the connection to the state
 //! machine (`applier`, [`Machine`]), the batching of proposals (`propose`), the check for free disk space (`room`),
-//! messages (`network`) and their validation (`validate`), entries in flight (`sending`), the leader lease
-//! (`lease`), elections (`elections`), when a leader was last answered (`contacts`), the handle ([`Consensus`]), and what reads the files of a stopped server ([`StoredLog`]).
+//! messages (`network`) and their validation (`validate`), entries in flight (`sending`), the leader lease (`lease`),
+//! elections (`elections`), when a leader was last answered (`contacts`), the repair of damaged files (`repair`), the handle
+//! ([`Consensus`]), and what reads the files of a stopped server ([`StoredLog`]).
 //!
 //! **Indexes.** An entry of the log holds a batch of operations, because openraft makes one entry durable before it
 //! takes the next. Outside of this crate an index is the number of an operation: every operation takes the next one,
@@ -32,6 +33,7 @@ mod membership;
 mod network;
 mod offline;
 mod propose;
+mod repair;
 mod room;
 mod runtime;
 mod sending;
@@ -49,6 +51,9 @@ pub use membership::MembershipError;
 pub use network::{Answer, MemoryNetwork, Message, NoTransport, Pending, Transport, TransportError};
 pub use offline::{Stored, StoredEntry, StoredLog};
 pub use propose::ProposeError;
+pub use repair::Damage;
+pub use repair::doubt::StorageHealth;
+pub use repair::operator::{Examination, Loss, examine, repair as repair_files};
 pub use status::{Configuration, Leadership, Member, Role, Stats};
 pub use types::{NotAnId, Peer, ServerId};
 pub use validate::Invalid;

@@ -118,11 +118,14 @@ impl Consensus {
         Some(metrics.last_log_index.unwrap_or(0).saturating_sub(matched))
     }
 
-    /// Starts an election now.
+    /// Starts an election now, unless this server takes no part in elections.
     ///
     /// # Errors
     /// The node has stopped.
     pub async fn elect(&self) -> Result<(), MembershipError> {
+        if self.in_doubt() {
+            return Ok(());
+        }
         Ok(self.raft().trigger().elect().await?)
     }
 

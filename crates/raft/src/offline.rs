@@ -9,7 +9,7 @@ use openraft::{Entry, EntryPayload};
 use super::applier;
 use super::error::StoreError;
 use super::files::{self, Lock};
-use super::log::segment::{self, Content, Segment};
+use super::log::segment::{self, Content, Flaw, Segment};
 use super::machine::Machine;
 use super::snapshots::{Found, Snapshots};
 use super::types::Types;
@@ -66,8 +66,10 @@ impl StoredLog {
         for (i, (first, name)) in found.iter().enumerate() {
             let newest = i + 1 == found.len();
             let Some(segment) = Segment::open_read_only(dir, name, *first, newest)? else { continue };
-            let (content, intact) = segment.frames()?;
-            if !intact && !newest {
+            let content = segment.frames()?;
+            if let Some(flaw) = &content.flaw
+                && !(newest && *flaw == Flaw::NotIntact)
+            {
                 let why = "the frame is not intact, but later segments follow".to_string();
                 return Err(StoreError::Damaged { path: segment.path, offset: content.end, why });
             }
@@ -119,7 +121,7 @@ impl StoredLog {
         let mut next = self.before + 1;
         for (segment, content) in &self.segments {
             for found in &content.entries {
-                let entry = segment.read(found.id, found.offset, found.len)?;
+                let entry = segment.read(found.id, found.offset, found.len, found.previous)?;
                 for stored in numbered(entry, next) {
                     if !each(stored) {
                         return Ok(());

@@ -141,18 +141,18 @@ impl Snapshots {
 
     /// The snapshots of a server that does not run; nothing is made or removed.
     pub(crate) fn existing(dir: &Path) -> Snapshots {
-        Snapshots { dir: dir.to_path_buf(), supported: CapabilityLevel::BUILD, known: Arc::default() }
+        Snapshots::existing_of(dir, CapabilityLevel::BUILD)
+    }
+
+    /// [`Snapshots::existing`] up to a capability level.
+    pub(crate) fn existing_of(dir: &Path, supported: CapabilityLevel) -> Snapshots {
+        Snapshots { dir: dir.to_path_buf(), supported, known: Arc::default() }
     }
 
     /// Paths of all snapshots, newest first.
     fn paths(&self) -> Result<Vec<PathBuf>, StoreError> {
         let names = files::names(&self.dir)?;
         Ok(names.iter().rev().filter(|n| n.ends_with(".snap")).map(|n| self.dir.join(n)).collect())
-    }
-
-    /// The newest snapshot, if it was looked for or written.
-    pub(crate) fn last_known(&self) -> Option<Found> {
-        self.known.lock().clone()
     }
 
     /// The newest intact snapshot. It is read to its end only once.
@@ -164,22 +164,36 @@ impl Snapshots {
     /// The newest intact snapshot; all of it is checked. An error if a build of a higher capability level wrote all there
     /// are.
     pub(crate) fn newest(&self) -> Result<Option<Found>, StoreError> {
-        let mut newer = None;
+        let (found, damaged) = self.examine()?;
+        for error in damaged {
+            tracing::error!(target: "server.raft.snapshots", %error, "skipped a snapshot");
+        }
+        Ok(found)
+    }
+
+    /// [`Snapshots::newest`], and the problems of newer ones that are damaged.
+    pub(crate) fn examine(&self) -> Result<(Option<Found>, Vec<StoreError>), StoreError> {
+        let (mut newer, mut damaged) = (None, Vec::new());
         for path in self.paths()? {
-            match check(&path, self.supported) {
+            match check_named(&path, self.supported) {
                 Ok(description) => {
                     let found = Found { description, path };
                     *self.known.lock() = Some(found.clone());
-                    return Ok(Some(found));
+                    return Ok((Some(found), damaged));
+                }
+                // No build is so far ahead of its cluster: the number is not under a checksum.
+                Err(StoreError::Newer { path, level, supported }) if level.number() > supported.number() + 2 => {
+                    let why = format!("it has the capability level {level}, which no build has");
+                    damaged.push(StoreError::Damaged { path, offset: 8, why });
                 }
                 Err(error @ StoreError::Newer { .. }) => {
                     tracing::error!(target: "server.raft.snapshots", %error, "skipped a snapshot");
                     newer.get_or_insert(error);
                 }
-                Err(error) => tracing::error!(target: "server.raft.snapshots", %error, "skipped a snapshot"),
+                Err(error) => damaged.push(error),
             }
         }
-        newer.map_or(Ok(None), Err)
+        newer.map_or(Ok((None, damaged)), Err)
     }
 
     fn name(description: &Description, origin: Origin) -> String {
@@ -326,6 +340,17 @@ fn check(path: &Path, supported: CapabilityLevel) -> Result<Description, StoreEr
         return Err(damaged(start, "the state has a wrong checksum, or was not written to its end"));
     }
     Ok(description)
+}
+
+/// [`check`], and whether the name is that of the content: an older copy has another.
+fn check_named(path: &Path, supported: CapabilityLevel) -> Result<Description, StoreError> {
+    let description = check(path, supported)?;
+    let name = path.file_name().and_then(|n| n.to_str());
+    if [Origin::Built, Origin::Received].iter().any(|o| name == Some(&Snapshots::name(&description, *o))) {
+        return Ok(description);
+    }
+    let why = format!("it holds the state up to entry {}", description.meta.last_log_id.map_or(0, |l| l.index));
+    Err(StoreError::Damaged { path: path.to_path_buf(), offset: HEAD, why })
 }
 
 /// The state in a snapshot that was checked.

@@ -168,7 +168,7 @@ fn server_stats(app: &AppState, server: &Server) -> AgentStats {
         Some(d) if d.is_zero() => "0".to_string(),
         Some(d) => encamp_model::format_duration(i64::try_from(d.as_nanos()).unwrap_or(i64::MAX)),
     };
-    AgentStats::from([
+    let mut stats = AgentStats::from([
         (
             "nomad".to_string(),
             texts(&[
@@ -213,7 +213,13 @@ fn server_stats(app: &AppState, server: &Server) -> AgentStats {
                 ("encrypted", encrypted.to_string()),
             ]),
         ),
-    ])
+    ]);
+    let health = server.consensus().storage_health();
+    if let Some(raft) = stats.get_mut("raft").filter(|_| health.in_doubt || !health.damages.is_empty()) {
+        raft.insert("damaged_files".into(), health.damages.len().to_string());
+        raft.insert("in_doubt".into(), health.in_doubt.to_string());
+    }
+    stats
 }
 
 pub(crate) async fn members(request: Request) -> Outcome {

@@ -9,14 +9,17 @@
 //! | 4 | how many indexes the entry takes |
 //! | 8 | index of the entry in the log |
 //! | 8 | term of the leader that made it |
-//! | 16 | zero: a term has one leader |
+//! | 8 | where the frame begins in its file; zero before the capability `chained-log` |
+//! | 4 | checksum of the head of the frame before it, or of the head of the segment; zero before that capability |
+//! | 4 | zero |
 //! | 8 | how much of the file was durable when the frame was written |
 //! | 4 | CRC32 of the payload |
 //! | 4 | CRC32 of all before |
 //! | … | payload: MessagePack (`encamp_ops::codec`) |
 //!
 //! The durable length tells damage from a torn write: a frame below the durable length of a later frame was
-//! acknowledged.
+//! acknowledged. The place tells a frame that was written elsewhere, and the checksums are a chain: each covers the one
+//! before it, so that a frame of an older copy of the file, or one that is missing, is noticed.
 
 use openraft::{CommittedLeaderId, LogId};
 
@@ -48,6 +51,22 @@ pub(super) struct Header {
     /// Bytes of the file that were durable when the frame was written.
     pub durable: u64,
     pub sum: u32,
+    /// Where it belongs; `None` before the capability `chained-log`.
+    pub link: Option<Link>,
+}
+
+/// Where a frame belongs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Link {
+    /// Where it begins in its file.
+    pub offset: u64,
+    /// Checksum of the head before it.
+    pub previous: u32,
+}
+
+/// The checksum that the head of a frame ends with: it covers the payload, and the checksum before it.
+pub(super) fn seal(head: &[u8; HEADER]) -> u32 {
+    u32::from_le_bytes([head[60], head[61], head[62], head[63]])
 }
 
 impl Header {
@@ -63,6 +82,10 @@ impl Header {
         out[12..16].copy_from_slice(&self.width.to_le_bytes());
         out[16..24].copy_from_slice(&self.id.index.to_le_bytes());
         out[24..32].copy_from_slice(&leader.term.to_le_bytes());
+        if let Some(link) = self.link {
+            out[32..40].copy_from_slice(&link.offset.to_le_bytes());
+            out[40..44].copy_from_slice(&link.previous.to_le_bytes());
+        }
         out[48..56].copy_from_slice(&self.durable.to_le_bytes());
         out[56..60].copy_from_slice(&self.sum.to_le_bytes());
         let sum = crc32fast::hash(&out[..60]);
@@ -84,7 +107,9 @@ impl Header {
         };
         let leader = CommittedLeaderId::new(u64_at(24)?, ServerId::default());
         let id = LogId::new(leader, u64_at(16)?);
-        Some(Header { kind, len: u32_at(8)?, width: u32_at(12)?, id, durable: u64_at(48)?, sum: u32_at(56)? })
+        let offset = u64_at(32)?;
+        let link = if offset == 0 { None } else { Some(Link { offset, previous: u32_at(40)? }) };
+        Some(Header { kind, len: u32_at(8)?, width: u32_at(12)?, id, durable: u64_at(48)?, sum: u32_at(56)?, link })
     }
 }
 
@@ -111,18 +136,23 @@ impl Encoded {
         Ok(Encoded { id: entry.log_id, width: width(&entry.payload), payload, level: level(&entry.payload), sum })
     }
 
-    pub(crate) fn write(&self, durable: u64, out: &mut Vec<u8>) {
+    /// Appends the frame; gives its seal.
+    pub(crate) fn write(&self, durable: u64, link: Option<Link>, out: &mut Vec<u8>) -> u32 {
         let len = self.payload.len() as u32;
-        let header = Header { kind: Kind::Entry, len, width: self.width, id: self.id, durable, sum: self.sum };
-        out.extend_from_slice(&header.encode());
+        let header = Header { kind: Kind::Entry, len, width: self.width, id: self.id, durable, sum: self.sum, link };
+        let head = header.encode();
+        out.extend_from_slice(&head);
         out.extend_from_slice(&self.payload);
+        seal(&head)
     }
 }
 
-/// Writes down that entries up to `id` are committed.
-pub(super) fn write_committed(id: EntryId, durable: u64, out: &mut Vec<u8>) {
-    let header = Header { kind: Kind::Committed, len: 0, width: 0, id, durable, sum: crc32fast::hash(&[]) };
-    out.extend_from_slice(&header.encode());
+/// Writes down that entries up to `id` are committed; gives the seal of the frame.
+pub(super) fn write_committed(id: EntryId, durable: u64, link: Option<Link>, out: &mut Vec<u8>) -> u32 {
+    let header = Header { kind: Kind::Committed, len: 0, width: 0, id, durable, sum: crc32fast::hash(&[]), link };
+    let head = header.encode();
+    out.extend_from_slice(&head);
+    seal(&head)
 }
 
 /// Why a frame does not hold the entry that is looked for in it.
@@ -142,6 +172,9 @@ pub(super) enum FrameError {
         /// The entry that is looked for.
         wanted: EntryId,
     },
+    /// The frame was written for another place, or by another copy of the log.
+    #[error("it belongs to another place of the log")]
+    OtherPlace,
     /// The payload is damaged.
     #[error("it has a wrong checksum")]
     Payload,
@@ -158,12 +191,19 @@ pub(super) enum FrameError {
     },
 }
 
-/// Reads an entry back. `bytes` is the whole frame.
-pub(super) fn decode_entry(bytes: &[u8], id: EntryId) -> Result<openraft::Entry<Types>, FrameError> {
+/// Reads an entry back. `bytes` is the whole frame, `link` what it must say of its place.
+pub(super) fn decode_entry(
+    bytes: &[u8],
+    id: EntryId,
+    link: Option<Link>,
+) -> Result<openraft::Entry<Types>, FrameError> {
     let (head, payload) = bytes.split_first_chunk::<HEADER>().ok_or(FrameError::CutOff)?;
     let header = Header::decode(head).ok_or(FrameError::Header)?;
     if header.id != id || header.kind != Kind::Entry {
         return Err(FrameError::OtherEntry { found: header.id, wanted: id });
+    }
+    if header.link != link {
+        return Err(FrameError::OtherPlace);
     }
     if header.sum != crc32fast::hash(payload) {
         return Err(FrameError::Payload);

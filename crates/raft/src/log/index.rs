@@ -20,6 +20,8 @@ pub(super) struct Place {
     pub segment: Arc<Segment>,
     pub offset: u64,
     pub len: u32,
+    /// Seal of the frame before it, or of the head of the segment.
+    pub previous: u32,
 }
 
 #[derive(Debug)]

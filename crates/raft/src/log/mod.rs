@@ -1,6 +1,8 @@
 //! The log on disk: entries in segment files (`segment`, `frame`), written by one thread with group commit (`writer`),
-//! found through an index in memory (`index`); vote and purge point are in small files of their own. `storage`
-//! implements openraft's log storage.
+//! found through an index in memory (`index`); vote and purge point are in small files of their own, and `synced` says
+//! what was acknowledged. `storage` implements openraft's log storage.
+//!
+//! This module finds damage; `crate::repair` decides what becomes of it.
 //!
 //! Acknowledged entries are durable. After a failed write nothing is acknowledged any more: the log refuses writes
 //! until the server is restarted, which reads back what is on disk.
@@ -13,11 +15,12 @@ mod frame;
 mod index;
 pub(crate) mod segment;
 mod storage;
+pub(crate) mod synced;
 #[cfg(test)]
 mod tests;
-mod writer;
+pub(crate) mod writer;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use openraft::{Entry, Vote};
@@ -27,10 +30,11 @@ use tokio::sync::oneshot;
 
 use index::{Index, Place, Slot, Source};
 use segment::{HEAD, Segment};
-use writer::{Done, HELD, Job, PURGED, VOTE, Writer};
+use synced::{Record, Stored, Synced};
+use writer::{Done, HELD, Job, PURGED, VOTE, VOTE_COPY, Writer};
 
 use super::error::StoreError;
-use super::files;
+use super::files::{self, Lock};
 use super::types::{EntryId, ServerId, Types};
 use encamp_host::{parallel, threads};
 use encamp_model::capability::CapabilityLevel;
@@ -75,32 +79,28 @@ impl Log {
     /// # Errors
     /// The directory is in use or can't be written, acknowledged entries are damaged, or the log is of a capability level
     /// above `supported`.
+    #[cfg(test)]
     pub(crate) fn open(dir: &Path, supported: CapabilityLevel) -> Result<Log, StoreError> {
-        Log::open_with(dir, SEGMENT_BYTES, supported)
+        Loaded::read(dir, supported)?.start()
     }
 
-    fn open_with(dir: &Path, segment_bytes: u64, supported: CapabilityLevel) -> Result<Log, StoreError> {
-        files::make_dir(dir)?;
-        let lock = files::lock(dir)?;
-        files::remove_unfinished(dir)?;
-        let mut index = Index::default();
-        // A server that led before the restart asks for votes again, in a new term.
-        index.vote = read_small::<Vote<ServerId>>(dir, VOTE)?.map(|v| Vote { committed: false, ..v });
-        index.purged = read_small(dir, PURGED)?;
-        let end = load(dir, &mut index, supported)?;
-        let held = read_small::<Option<u64>>(dir, HELD)?.flatten();
-        let last = index.last().map(|l| l.index);
-        if let Some(held) = held.filter(|h| last < Some(*h)) {
-            return Err(StoreError::Lost { path: dir.into(), last, held });
-        }
-        let committed = index.committed;
-        let core = Arc::new(Core { index: Mutex::new(index), failed: OnceLock::new(), metrics: OnceLock::new() });
-        let (jobs, waiting) = unbounded_channel();
-        let dir_path = dir.to_path_buf();
-        let writer =
-            Writer { core: core.clone(), dir: dir_path, segment_bytes, end, durable: end, committed, held, lock };
-        threads::spawn("log-writer", move || writer.run(waiting)).map_err(StoreError::io("start a writer for", dir))?;
-        Ok(Log { core, jobs })
+    #[cfg(test)]
+    pub(crate) fn open_with(dir: &Path, segment_bytes: u64, supported: CapabilityLevel) -> Result<Log, StoreError> {
+        Loaded { segment_bytes, ..Loaded::read(dir, supported)? }.start()
+    }
+
+    /// The last vote.
+    #[cfg(test)]
+    pub(crate) fn vote(&self) -> Option<Vote<ServerId>> {
+        self.core.index.lock().vote
+    }
+
+    /// Appends entries, and waits until they are durable.
+    #[cfg(test)]
+    pub(crate) async fn append_now(&self, entries: Vec<Entry<Types>>) -> Result<(), StoreError> {
+        let (done, finished) = oneshot::channel();
+        self.add(entries, writer::Flushed::Caller(done))?;
+        finished.await.map_err(|_| StoreError::Closed)?
     }
 
     /// Finishes what was asked for and lets go of the directory.
@@ -137,9 +137,11 @@ impl Log {
         self.core.index.lock().purged
     }
 
-    /// Whether this server ever took part in an election or followed a leader.
-    pub(crate) fn has_voted(&self) -> bool {
-        self.core.index.lock().vote.is_some()
+    /// Whether an entry is on disk, or was and is in a snapshot now.
+    pub(crate) fn is_durable(&self, id: EntryId) -> bool {
+        let index = self.core.index.lock();
+        let written = index.slot(id.index).is_some_and(|s| s.id == id && s.place.is_some());
+        written || index.purged.is_some_and(|p| p.index >= id.index)
     }
 
     /// ID of the last entry known to be committed.
@@ -167,6 +169,8 @@ impl Log {
             path: first.path.clone(),
             first: first.first,
             level: first.level,
+            previous: first.previous,
+            seal: first.seal,
             file,
         }));
     }
@@ -180,11 +184,11 @@ impl Log {
 
     /// Reads entries from `from` to `to`, exclusive; at most about `limit` bytes of them, but at least one if there is
     /// one.
-    async fn read(&self, from: u64, to: u64, limit: usize) -> Result<Vec<Entry<Types>>, StoreError> {
+    pub(crate) async fn read(&self, from: u64, to: u64, limit: usize) -> Result<Vec<Entry<Types>>, StoreError> {
         let sources = self.core.index.lock().sources(from, to, limit);
         let fetch = |source| match source {
             Source::Memory(entry) => Ok(*entry),
-            Source::Disk(id, place) => place.segment.read(id, place.offset, place.len),
+            Source::Disk(id, place) => place.segment.read(id, place.offset, place.len, place.previous),
         };
         if sources.iter().all(|s| matches!(s, Source::Memory(_))) {
             return sources.into_iter().map(fetch).collect();
@@ -202,36 +206,179 @@ impl Log {
     }
 }
 
+/// A log that was read, before anything can be written to it.
+#[derive(Debug)]
+pub(crate) struct Loaded {
+    dir: PathBuf,
+    lock: Lock,
+    index: Index,
+    tail: Tail,
+    held: Option<u64>,
+    synced: Option<Synced>,
+    segment_bytes: u64,
+}
+
+/// Where the newest segment goes on.
+#[derive(Debug, Clone, Copy)]
+struct Tail {
+    end: u64,
+    seal: u32,
+}
+
+impl Loaded {
+    /// Reads the log in `dir`, makes it if there is none, and keeps other processes out.
+    ///
+    /// # Errors
+    /// The directory is in use or can't be written, acknowledged entries or votes are damaged, or the log is of a
+    /// capability level above `supported`.
+    pub(crate) fn read(dir: &Path, supported: CapabilityLevel) -> Result<Loaded, StoreError> {
+        files::make_dir(dir)?;
+        let lock = files::lock(dir)?;
+        files::remove_unfinished(dir)?;
+        let stored = synced::read(dir)?;
+        let record = stored.map(|s| s.record);
+        let purged = read_small(dir, PURGED)?;
+        let mut index = Index::default();
+        index.purged = purged;
+        let tail = load(dir, &mut index, record.unwrap_or_default(), supported)?;
+        let held = read_small::<Option<u64>>(dir, HELD)?.flatten();
+        let last = index.last().map(|l| l.index);
+        if let Some(held) = held.filter(|h| last < Some(*h)) {
+            return Err(StoreError::Lost { path: dir.into(), last, held });
+        }
+        check_acknowledged(dir, &index, stored, tail)?;
+        // A server that led before the restart asks for votes again, in a new term.
+        index.vote = votes(dir, record)?.map(|v| Vote { committed: false, ..v });
+        let synced = stored.map(|s| Synced::open(dir, s)).transpose()?;
+        Ok(Loaded { dir: dir.to_path_buf(), lock, index, tail, held, synced, segment_bytes: SEGMENT_BYTES })
+    }
+
+    /// ID of the last entry.
+    pub(crate) fn last(&self) -> Option<EntryId> {
+        self.index.last()
+    }
+
+    /// ID of the last entry that only a snapshot can hold.
+    pub(crate) fn purged(&self) -> Option<EntryId> {
+        self.index.purged
+    }
+
+    /// The last vote.
+    pub(crate) fn vote(&self) -> Option<Vote<ServerId>> {
+        self.index.vote
+    }
+
+    /// Starts the thread that writes it.
+    ///
+    /// # Errors
+    /// There is no room for a thread.
+    pub(crate) fn start(self) -> Result<Log, StoreError> {
+        let Loaded { dir, lock, index, tail, held, synced, segment_bytes } = self;
+        let (committed, failed) = (index.committed, StoreError::io("start a writer for", &dir));
+        let core = Arc::new(Core { index: Mutex::new(index), failed: OnceLock::new(), metrics: OnceLock::new() });
+        let (jobs, waiting) = unbounded_channel();
+        let (core_of_writer, Tail { end, seal }) = (core.clone(), tail);
+        let writer =
+            Writer { core: core_of_writer, dir, segment_bytes, end, durable: end, seal, synced, committed, held, lock };
+        threads::spawn("log-writer", move || writer.run(waiting)).map_err(failed)?;
+        Ok(Log { core, jobs })
+    }
+}
+
+/// Compares a log with the record of what it acknowledged.
+fn check_acknowledged(dir: &Path, index: &Index, stored: Option<Stored>, tail: Tail) -> Result<(), StoreError> {
+    let path = dir.join(synced::SYNCED);
+    let damaged = |path: &Path, offset, why: String| Err(StoreError::Damaged { path: path.into(), offset, why });
+    let Some(Stored { record, whole, .. }) = stored else {
+        // The record is made before the first segment that is chained.
+        if index.segments.iter().any(|s| s.previous.is_some()) {
+            return damaged(&path, 0, "it is missing".into());
+        }
+        return Ok(());
+    };
+    if !whole {
+        return damaged(&path, 0, "a record in it has a wrong checksum".into());
+    }
+    let (Some(held), last) = (record.last, index.last().map(|l| l.index)) else { return Ok(()) };
+    if last < Some(held.index) {
+        return Err(StoreError::Lost { path: dir.into(), last, held: held.index });
+    }
+    let Some(segment) = index.segments.last() else { return Ok(()) };
+    if let Some(found) = index.slot(held.index).filter(|s| s.id != held) {
+        let why = format!("the log holds entry {}, but it acknowledged entry {held}", found.id);
+        return damaged(&segment.path, 0, why);
+    }
+    if last == Some(held.index) && segment.first == record.segment && tail.end < record.end {
+        return damaged(&segment.path, tail.end, "the end of the segment is missing".into());
+    }
+    Ok(())
+}
+
+/// Reads the last vote, from whichever of its two files holds the later one; repairs the other one.
+fn votes(dir: &Path, record: Option<Record>) -> Result<Option<Vote<ServerId>>, StoreError> {
+    let vote = read_small::<Vote<ServerId>>(dir, VOTE)?;
+    let Some(record) = record else { return Ok(vote) };
+    let copy = read_small::<Vote<ServerId>>(dir, VOTE_COPY)?;
+    let latest = later(vote, copy);
+    let term = latest.map_or(0, |v| v.leader_id.term);
+    if term < record.term {
+        return Err(StoreError::Vote { path: dir.into(), term, held: record.term });
+    }
+    if let Some(latest) = latest.filter(|l| vote != Some(*l) || copy != Some(*l)) {
+        tracing::warn!(target: "server.raft.log", dir = %dir.display(), "the copies of the vote differ; the later one stays");
+        files::replace_all(dir, &[VOTE, VOTE_COPY], &writer::encoded(&latest)?)?;
+    }
+    Ok(latest)
+}
+
+/// The later one of two votes of this server.
+pub(crate) fn later(a: Option<Vote<ServerId>>, b: Option<Vote<ServerId>>) -> Option<Vote<ServerId>> {
+    let key = |v: &Option<Vote<ServerId>>| v.map(|v| (v.leader_id.term, v.committed));
+    if key(&b) > key(&a) { b } else { a }
+}
+
 /// Reads a small file.
-fn read_small<T: serde::de::DeserializeOwned>(dir: &Path, name: &str) -> Result<Option<T>, StoreError> {
+pub(crate) fn read_small<T: serde::de::DeserializeOwned>(dir: &Path, name: &str) -> Result<Option<T>, StoreError> {
     let Some(bytes) = files::read(dir, name)? else { return Ok(None) };
     let damaged = |e: CodecError| StoreError::Damaged { path: dir.join(name), offset: 0, why: e.to_string() };
     codec::decode(&bytes).map(Some).map_err(damaged)
 }
 
 /// Reads all segments; returns where the newest one goes on.
-fn load(dir: &Path, index: &mut Index, supported: CapabilityLevel) -> Result<u64, StoreError> {
+fn load(dir: &Path, index: &mut Index, record: Record, supported: CapabilityLevel) -> Result<Tail, StoreError> {
     let names = files::names(dir)?;
     let found: Vec<_> = names.iter().filter_map(|n| Some((segment::first_of(n)?, n))).collect();
     let purged = index.purged.map(|p| p.index);
-    let (mut end, mut dead) = (HEAD, Vec::new());
+    let (mut tail, mut dead, mut before) = (Tail { end: HEAD, seal: 0 }, Vec::new(), None);
     for (i, (first, name)) in found.iter().enumerate() {
         let newest = i + 1 == found.len();
+        let known = if record.segment == *first { record.end } else { 0 };
         let Some(segment) = Segment::open(dir, name, *first, newest, supported)? else {
+            if known > 0 {
+                return Err(StoreError::Damaged { path: dir.join(name), offset: 0, why: segment::EMPTY.into() });
+            }
             files::remove(&dir.join(name))?;
             continue;
         };
-        let (content, segment) = (segment.scan(newest)?, Arc::new(segment));
-        end = content.end;
+        let (content, segment) = (segment.scan(newest, known)?, Arc::new(segment));
+        if segment.previous.is_some_and(|p| before.is_some_and(|b| b != p)) {
+            let why = "it does not follow the segment before it".into();
+            return Err(StoreError::Damaged { path: segment.path.clone(), offset: 0, why });
+        }
+        tail = Tail { end: content.end, seal: content.seal };
+        before = Some(content.seal);
         index.committed = index.committed.max(content.committed);
         let last = content.entries.last().map(|e| e.id.index);
         // Purging was interrupted before it removed the file.
         if last <= purged && (last.is_some() || Some(*first) <= purged) {
             dead.push(segment);
+            // Others between it and the next one may have been removed.
+            before = None;
             continue;
         }
         for entry in content.entries.into_iter().filter(|e| Some(e.id.index) > purged) {
-            let place = Place { segment: segment.clone(), offset: entry.offset, len: entry.len };
+            let segment_of = segment.clone();
+            let place = Place { segment: segment_of, offset: entry.offset, len: entry.len, previous: entry.previous };
             let damaged = |e: StoreError| StoreError::Damaged {
                 path: segment.path.clone(),
                 offset: entry.offset,
@@ -254,5 +401,5 @@ fn load(dir: &Path, index: &mut Index, supported: CapabilityLevel) -> Result<u64
     if index.committed.is_some_and(|c| !index.knows(c)) {
         index.committed = None;
     }
-    Ok(end)
+    Ok(tail)
 }

@@ -11,7 +11,6 @@ use super::frame::Encoded;
 use super::writer::{Flushed, Job};
 use crate::error::StoreError;
 use crate::types::{EntryId, ServerId, StorageFailure, Types, plain_length};
-use encamp_ops::codec::{self, CodecError};
 
 /// Most bytes of entries in one message to a follower.
 const MESSAGE_BYTES: usize = 4 << 20;
@@ -30,10 +29,8 @@ impl Log {
         self.jobs.send(Job::Append(encoded, flushed)).map_err(|_| StoreError::Closed)
     }
 
-    pub(super) async fn keep_vote(&self, vote: &Vote<ServerId>) -> Result<(), StoreError> {
-        let failed = |e: CodecError| StoreError::Codec { index: 0, action: "encoded", why: e.to_string() };
-        let bytes = codec::encode(vote).map_err(failed)?;
-        self.ask(|done| Job::Vote(bytes, done)).await?;
+    pub(crate) async fn keep_vote(&self, vote: &Vote<ServerId>) -> Result<(), StoreError> {
+        self.ask(|done| Job::Vote(*vote, done)).await?;
         self.core.index.lock().vote = Some(*vote);
         Ok(())
     }
@@ -42,7 +39,7 @@ impl Log {
         self.ask(|done| Job::Truncate(from, done)).await
     }
 
-    pub(super) async fn drop_upto(&self, upto: EntryId) -> Result<(), StoreError> {
+    pub(crate) async fn drop_upto(&self, upto: EntryId) -> Result<(), StoreError> {
         self.ask(|done| Job::Purge(upto, done)).await
     }
 }

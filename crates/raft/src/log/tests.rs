@@ -71,9 +71,7 @@ fn mark(entry: &Entry<Types>) -> (EntryId, u32) {
 }
 
 async fn append(log: &Log, entries: Vec<Entry<Types>>) -> Result<(), StoreError> {
-    let (done, finished) = oneshot::channel();
-    log.add(entries, Flushed::Caller(done))?;
-    finished.await.map_err(|_| StoreError::Closed)?
+    log.append_now(entries).await
 }
 
 async fn all(log: &Log) -> Vec<(EntryId, u32)> {
@@ -490,12 +488,12 @@ proptest! {
 fn an_entry_that_holds_other_operations_than_its_header_says_is_refused() {
     let encoded = frame::Encoded::new(&entry(1, 5, 2)).expect("encoded");
     let mut bytes = Vec::new();
-    encoded.write(0, &mut bytes);
-    assert!(frame::decode_entry(&bytes, id(1, 5)).is_ok());
+    encoded.write(0, None, &mut bytes);
+    assert!(frame::decode_entry(&bytes, id(1, 5), None).is_ok());
     // The number of operations, with the checksum that belongs to it.
     bytes[12] = 9;
     let sum = crc32fast::hash(&bytes[..HEADER - 4]);
     bytes[HEADER - 4..HEADER].copy_from_slice(&sum.to_le_bytes());
-    let refused = frame::decode_entry(&bytes, id(1, 5)).expect_err("refused").to_string();
+    let refused = frame::decode_entry(&bytes, id(1, 5), None).expect_err("refused").to_string();
     assert_eq!(refused, "it holds 2 operations, but its header says 9");
 }

@@ -4,6 +4,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use openraft::Vote;
 use openraft::storage::LogFlushed;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::oneshot;
@@ -11,21 +12,24 @@ use tokio::sync::oneshot;
 use super::Core;
 use super::frame::{self, Encoded};
 use super::index::Place;
-use super::segment::{HEAD, Segment};
+use super::segment::Segment;
+use super::synced::{Record, SYNCED, Synced};
 use crate::error::StoreError;
 use crate::files::{self, Lock};
-use crate::types::{EntryId, Types};
+use crate::types::{EntryId, ServerId, Types};
 use encamp_host::threads;
-use encamp_model::capability::CapabilityLevel;
+use encamp_model::capability::{Capability, CapabilityLevel};
 use encamp_ops::codec::{self, CodecError};
 
 /// Name of the file with the last vote.
-pub(super) const VOTE: &str = "vote";
+pub(crate) const VOTE: &str = "vote";
+/// Name of its copy, since the capability `chained-log`.
+pub(crate) const VOTE_COPY: &str = "vote.copy";
 /// Name of the file with the ID of the last purged entry.
-pub(super) const PURGED: &str = "purged";
+pub(crate) const PURGED: &str = "purged";
 /// Name of the file with the index of an entry that the log held durably. Entries after it may be there or not: a crash
 /// may lose what was not acknowledged.
-pub(super) const HELD: &str = "held";
+pub(crate) const HELD: &str = "held";
 /// Most bytes of appends that share one write.
 const GROUP_BYTES: usize = 8 << 20;
 
@@ -35,7 +39,7 @@ pub(super) type Done = oneshot::Sender<Result<(), StoreError>>;
 /// A request to the thread; requests are processed in order.
 pub(super) enum Job {
     Append(Vec<Encoded>, Flushed),
-    Vote(Vec<u8>, Done),
+    Vote(Vote<ServerId>, Done),
     Truncate(u64, Done),
     Purge(EntryId, Done),
     Close(Done),
@@ -72,6 +76,10 @@ pub(super) struct Writer {
     pub end: u64,
     /// How much of the newest segment is durable.
     pub durable: u64,
+    /// Seal of the last frame.
+    pub seal: u32,
+    /// What it has acknowledged, since the capability `chained-log`.
+    pub synced: Option<Synced>,
     /// The committed entry that was last written down.
     pub committed: Option<EntryId>,
     /// The content of the file [`HELD`].
@@ -106,7 +114,7 @@ impl Writer {
                     waiting.into_iter().for_each(|w| w.tell(&result));
                 }
                 Job::Vote(vote, done) => {
-                    let _ = done.send(self.guarded(|w| files::replace(&w.dir, VOTE, &vote)));
+                    let _ = done.send(self.guarded(|w| w.keep_vote(&vote)));
                 }
                 Job::Truncate(from, done) => {
                     let _ = done.send(self.guarded(|w| w.truncate(from)));
@@ -118,7 +126,8 @@ impl Writer {
                     let result = self.guarded(|w| {
                         w.write_committed()?;
                         let last = w.core.index.lock().last().map(|l| l.index);
-                        w.note_held(last)
+                        w.note_held(last)?;
+                        w.synced.as_mut().map_or(Ok(()), Synced::sync)
                     });
                     drop(self.lock);
                     let _ = done.send(result);
@@ -143,20 +152,24 @@ impl Writer {
         let segment = self.room(first.id.index, level)?;
         let mut bytes = Vec::new();
         let mut places = Vec::new();
+        let (mut previous, mut last) = (self.seal, first.id);
         for entry in groups.iter().flatten() {
             let at = bytes.len();
-            entry.write(self.durable, &mut bytes);
-            let place =
-                Place { segment: segment.clone(), offset: self.end + at as u64, len: (bytes.len() - at) as u32 };
-            places.push((entry.id.index, place));
+            let offset = self.end + at as u64;
+            let seal = entry.write(self.durable, segment.link(offset, previous), &mut bytes);
+            let len = (bytes.len() - at) as u32;
+            places.push((entry.id.index, Place { segment: segment.clone(), offset, len, previous }));
+            (previous, last) = (seal, entry.id);
         }
         let committed = self.core.index.lock().committed;
         if committed != self.committed
             && let Some(id) = committed
         {
-            frame::write_committed(id, self.durable, &mut bytes);
+            let link = segment.link(self.end + bytes.len() as u64, previous);
+            previous = frame::write_committed(id, self.durable, link, &mut bytes);
         }
-        self.write(&segment, &bytes)?;
+        self.write(&segment, &bytes, previous)?;
+        self.note_synced(&segment, Some(last))?;
         self.committed = committed;
         let mut index = self.core.index.lock();
         for (at, place) in places {
@@ -179,17 +192,65 @@ impl Writer {
         }
         // The segments before this one are complete.
         self.note_held(first.checked_sub(1).max(self.held))?;
-        let segment = Arc::new(Segment::create(&self.dir, first, level)?);
-        (self.end, self.durable) = (HEAD, HEAD);
+        if level.has(Capability::ChainedLog) && self.synced.is_none() {
+            self.begin_chain(first)?;
+        }
+        let segment = Arc::new(Segment::create(&self.dir, first, level, self.seal)?);
+        (self.end, self.durable, self.seal) = (segment.start(), segment.start(), segment.seal);
         self.core.index.lock().segments.push(segment.clone());
         Ok(segment)
     }
 
-    fn write(&mut self, segment: &Segment, bytes: &[u8]) -> Result<(), StoreError> {
+    /// Makes the record of what is acknowledged and the copy of the vote: from now on older builds refuse the log.
+    fn begin_chain(&mut self, first: u64) -> Result<(), StoreError> {
+        let (vote, last) = {
+            let index = self.core.index.lock();
+            let before = first.checked_sub(1).and_then(|i| index.slot(i)).map(|s| s.id);
+            (index.vote, before.or(index.purged))
+        };
+        if let Some(vote) = vote {
+            files::replace(&self.dir, VOTE_COPY, &encoded(&vote)?)?;
+        }
+        let record = Record { term: vote.map_or(0, |v| v.leader_id.term), last, segment: 0, end: 0 };
+        self.synced = Some(Synced::create(&self.dir, record)?);
+        Ok(())
+    }
+
+    /// Has no segment left that older builds refuse: they may take over, and would not write the record.
+    fn end_chain(&mut self) -> Result<(), StoreError> {
+        self.synced = None;
+        files::remove(&self.dir.join(VOTE_COPY))?;
+        files::remove(&self.dir.join(SYNCED))?;
+        files::sync_dir(&self.dir)
+    }
+
+    /// Makes a vote durable, twice if there is a record of what is acknowledged. The record comes last: until then
+    /// nobody has heard of the vote.
+    fn keep_vote(&mut self, vote: &Vote<ServerId>) -> Result<(), StoreError> {
+        let bytes = encoded(vote)?;
+        let Some(synced) = &mut self.synced else { return files::replace(&self.dir, VOTE, &bytes) };
+        files::replace_all(&self.dir, &[VOTE, VOTE_COPY], &bytes)?;
+        let record = synced.record();
+        if vote.leader_id.term > record.term {
+            synced.replace(Record { term: vote.leader_id.term, ..record })?;
+        }
+        Ok(())
+    }
+
+    /// Writes down that the newest segment is durable to its end.
+    fn note_synced(&mut self, segment: &Segment, last: Option<EntryId>) -> Result<(), StoreError> {
+        let end = self.end;
+        let Some(synced) = &mut self.synced else { return Ok(()) };
+        let record = synced.record();
+        synced.note(Record { last: last.or(record.last), segment: segment.first, end, ..record })
+    }
+
+    /// Writes; `seal` is that of the last frame.
+    fn write(&mut self, segment: &Segment, bytes: &[u8], seal: u32) -> Result<(), StoreError> {
         segment.file.write_all_at(bytes, self.end).map_err(StoreError::io("write", &segment.path))?;
         segment.file.sync_data().map_err(StoreError::io("sync", &segment.path))?;
         self.end += bytes.len() as u64;
-        self.durable = self.end;
+        (self.durable, self.seal) = (self.end, seal);
         Ok(())
     }
 
@@ -204,8 +265,11 @@ impl Writer {
             && self.end != u64::MAX
         {
             let mut bytes = Vec::new();
-            frame::write_committed(id, self.durable, &mut bytes);
-            self.write(&segment, &bytes)?;
+            let link = segment.link(self.end, self.seal);
+            let seal = frame::write_committed(id, self.durable, link, &mut bytes);
+            self.write(&segment, &bytes, seal)?;
+            let last = self.core.index.lock().last();
+            self.note_synced(&segment, last)?;
             self.committed = committed;
         }
         Ok(())
@@ -214,9 +278,7 @@ impl Writer {
     /// Writes down which entry the log holds.
     fn note_held(&mut self, index: Option<u64>) -> Result<(), StoreError> {
         if index != self.held {
-            let failed =
-                |e: CodecError| StoreError::Codec { index: index.unwrap_or(0), action: "encoded", why: e.to_string() };
-            files::replace(&self.dir, HELD, &codec::encode(&index).map_err(failed)?)?;
+            files::replace(&self.dir, HELD, &encoded(&index)?)?;
             self.held = index;
         }
         Ok(())
@@ -226,6 +288,13 @@ impl Writer {
         // First, so that a crash meanwhile does not look like a loss.
         if self.held >= Some(from) {
             self.note_held(from.checked_sub(1))?;
+        }
+        if let Some(synced) = &mut self.synced {
+            let last = {
+                let index = self.core.index.lock();
+                from.checked_sub(1).and_then(|before| index.slot(before)).map(|s| s.id).or(index.purged)
+            };
+            synced.replace(Record { last, segment: 0, end: 0, ..synced.record() })?;
         }
         let (cut, gone) = {
             let mut index = self.core.index.lock();
@@ -247,11 +316,19 @@ impl Writer {
             Some(cut) if Arc::ptr_eq(&cut.segment, &segment) => {
                 segment.file.set_len(cut.offset).map_err(StoreError::io("truncate", &segment.path))?;
                 segment.file.sync_all().map_err(StoreError::io("sync", &segment.path))?;
-                (self.end, self.durable) = (cut.offset, cut.offset);
+                (self.end, self.durable, self.seal) = (cut.offset, cut.offset, cut.previous);
             }
             // The cut was at the beginning of a segment: the one before it is the newest now, and full.
-            _ if !gone.is_empty() => (self.end, self.durable) = (u64::MAX, u64::MAX),
+            _ if !gone.is_empty() => {
+                (self.end, self.durable) = (u64::MAX, u64::MAX);
+                let previous = gone.first().and_then(|s| s.previous);
+                self.seal = previous.map_or_else(|| segment.frames().map(|c| c.seal), Ok)?;
+            }
             _ => {}
+        }
+        let chained = self.core.index.lock().segments.iter().any(|s| s.previous.is_some());
+        if self.synced.is_some() && !chained && !gone.is_empty() {
+            self.end_chain()?;
         }
         // Committed entries may have been written behind the cut.
         self.committed = None;
@@ -259,9 +336,7 @@ impl Writer {
     }
 
     fn purge(&mut self, upto: EntryId) -> Result<(), StoreError> {
-        let failed = |e: CodecError| StoreError::Codec { index: upto.index, action: "encoded", why: e.to_string() };
-        let id = codec::encode(&upto).map_err(failed)?;
-        files::replace(&self.dir, PURGED, &id)?;
+        files::replace(&self.dir, PURGED, &encoded(&upto)?)?;
         let gone = {
             let mut index = self.core.index.lock();
             index.purge(upto);
@@ -272,4 +347,10 @@ impl Writer {
         }
         Ok(())
     }
+}
+
+/// The content of a small file.
+pub(crate) fn encoded<T: serde::Serialize>(value: &T) -> Result<Vec<u8>, StoreError> {
+    let failed = |e: CodecError| StoreError::Codec { index: 0, action: "encoded", why: e.to_string() };
+    codec::encode(value).map_err(failed)
 }

@@ -7,4 +7,4 @@ mod snapshots;
 mod suite;
 pub(crate) mod support;
 mod throughput;
-mod voters;
+pub(crate) mod voters;

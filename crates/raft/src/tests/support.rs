@@ -40,6 +40,12 @@ pub(crate) struct Recorder {
     /// 1 for an operation, 0 for an entry without one; index 1 first.
     pub seen: Mutex<Vec<u8>>,
     pub restored: AtomicU64,
+    /// Whether the cluster has the capability level of this build.
+    pub raised: bool,
+}
+
+fn level(raised: bool) -> CapabilityLevel {
+    if raised { CapabilityLevel::BUILD } else { CapabilityLevel::FIRST }
 }
 
 impl Recorder {
@@ -54,11 +60,11 @@ impl Recorder {
     }
 }
 
-struct Frozen(Vec<u8>);
+struct Frozen(Vec<u8>, bool);
 
 impl SnapshotWriter for Frozen {
     fn level(&self) -> CapabilityLevel {
-        CapabilityLevel::FIRST
+        level(self.1)
     }
 
     fn write(self: Box<Self>, to: &mut dyn Write) -> io::Result<()> {
@@ -68,7 +74,7 @@ impl SnapshotWriter for Frozen {
 
 impl Machine for Recorder {
     fn level(&self) -> CapabilityLevel {
-        CapabilityLevel::FIRST
+        level(self.raised)
     }
 
     fn apply(&self, index: u64, _: &Arc<Operation>) -> Reply {
@@ -81,7 +87,7 @@ impl Machine for Recorder {
     }
 
     fn snapshot(&self) -> Box<dyn SnapshotWriter> {
-        Box::new(Frozen(self.seen.lock().unwrap().clone()))
+        Box::new(Frozen(self.seen.lock().unwrap().clone(), self.raised))
     }
 
     fn restore(&self, index: u64, from: &mut dyn Read) -> io::Result<()> {

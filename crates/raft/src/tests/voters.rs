@@ -12,15 +12,21 @@ use crate::propose::Outcome;
 use crate::{Consensus, MemoryNetwork, ProposeError, ServerId, Settings};
 use encamp_ops::Operation;
 
-struct Cluster {
+pub(crate) struct Cluster {
     network: MemoryNetwork,
-    settings: Vec<Settings>,
-    nodes: BTreeMap<usize, (Consensus, Arc<Recorder>)>,
+    pub settings: Vec<Settings>,
+    pub nodes: BTreeMap<usize, (Consensus, Arc<Recorder>)>,
+    /// Whether it has the capability level of this build.
+    raised: bool,
     _dir: TempDir,
 }
 
 impl Cluster {
     async fn start() -> Cluster {
+        Cluster::start_at(false).await
+    }
+
+    pub(crate) async fn start_at(raised: bool) -> Cluster {
         let dir = TempDir::new();
         let members: BTreeMap<ServerId, _> = (0..3).map(|n| (n.into(), peer(n))).collect();
         let settings = (0..3_u64).map(|n| Settings {
@@ -31,36 +37,38 @@ impl Cluster {
             ..Settings::alone(dir.path().join(n.to_string()), n.into(), peer(n))
         });
         let settings = settings.collect();
-        let mut cluster = Cluster { network: MemoryNetwork::default(), settings, nodes: BTreeMap::new(), _dir: dir };
+        let mut cluster =
+            Cluster { network: MemoryNetwork::default(), settings, nodes: BTreeMap::new(), raised, _dir: dir };
         for n in 0..3 {
             cluster.run(n).await;
         }
         cluster
     }
 
-    async fn run(&mut self, n: usize) {
-        let (settings, machine) = (self.settings[n].clone(), Arc::new(Recorder::default()));
+    pub(crate) async fn run(&mut self, n: usize) {
+        let (settings, machine) =
+            (self.settings[n].clone(), Arc::new(Recorder { raised: self.raised, ..Recorder::default() }));
         let (id, transport) = (settings.id, self.network.transport(settings.id));
         let node = Consensus::start(settings, machine.clone(), transport).await.expect("starts");
         self.network.join(id, node.clone());
         self.nodes.insert(n, (node, machine));
     }
 
-    async fn stop(&mut self, n: usize) {
+    pub(crate) async fn stop(&mut self, n: usize) {
         let (node, _) = self.nodes.remove(&n).expect("runs");
         self.network.leave(self.settings[n].id);
         node.shutdown().await.expect("stops");
     }
 
     /// The one that leads, apart from `except`.
-    async fn leader(&self, except: Option<usize>) -> usize {
+    pub(crate) async fn leader(&self, except: Option<usize>) -> usize {
         let leads = || self.nodes.iter().find(|(n, (c, _))| Some(**n) != except && c.leadership().borrow().is_leader);
         until("a leader", || leads().is_some()).await;
         *leads().expect("leads").0
     }
 
     /// Proposes to `n`; on a busy machine another one may lead meanwhile, which is asked then.
-    async fn propose(&self, n: usize, count: u64) {
+    pub(crate) async fn propose(&self, n: usize, count: u64) {
         for _ in 0..count {
             let mut to = n;
             while let Err(e) = self.nodes[&to].0.propose(Operation::Barrier).await {
@@ -82,7 +90,7 @@ impl Cluster {
     }
 
     /// Replaces the logs, but for that of `except`, by snapshots of at least that index.
-    async fn cut_logs(&self, except: Option<usize>, index: u64) {
+    pub(crate) async fn cut_logs(&self, except: Option<usize>, index: u64) {
         for (_, (node, _)) in self.nodes.iter().filter(|(n, _)| Some(**n) != except) {
             node.snapshot().await.expect("asked");
             until("a snapshot", || node.stats().last_snapshot_index >= index).await;
@@ -91,7 +99,7 @@ impl Cluster {
         }
     }
 
-    async fn all_applied(&self, count: u64) {
+    pub(crate) async fn all_applied(&self, count: u64) {
         // An operation that was proposed twice may have been applied twice; an election on a busy machine adds an entry.
         let equal = || {
             let applied: Vec<u64> = self.nodes.values().map(|(_, m)| m.applied()).collect();

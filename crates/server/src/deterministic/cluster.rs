@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use parking_lot::{Mutex, MutexGuard};
@@ -38,6 +38,8 @@ pub(crate) struct Cluster {
     lives: Mutex<Vec<Life>>,
     /// Where nodes begin.
     first_node: AtomicUsize,
+    /// Whether files were damaged on purpose.
+    rots: AtomicBool,
     /// All servers that there ever were, and where.
     known: Mutex<Vec<(ServerId, Place)>>,
 }
@@ -126,6 +128,7 @@ impl Cluster {
             disks: Mutex::new(disks),
             lives: Mutex::new((0..size).map(life).collect()),
             first_node: AtomicUsize::new(usize::MAX),
+            rots: AtomicBool::new(false),
             known: Mutex::new(ids.into_iter().zip(0..size).take(founders).collect()),
         })
     }
@@ -255,6 +258,10 @@ impl Cluster {
         let links = Links { transport: Arc::new(Line(end.clone())), others: Arc::new(Line(end)), alone: false };
         match on(at, Server::join(settings, Metrics::default(), links)).await {
             Ok(server) => {
+                let health = server.consensus().storage_health();
+                if !self.rots.load(Ordering::Relaxed) && (health.in_doubt || !health.damages.is_empty()) {
+                    self.sim.broken(&format!("server {at} finds damage that nobody did: {health:?}"));
+                }
                 if self.churn {
                     tokio::spawn(on(at, members::look_after(self.clone(), at, start, server.clone())));
                 }
@@ -275,6 +282,22 @@ impl Cluster {
         self.sim.watch.count("writes lost", damage.lost);
         self.sim.watch.count("writes torn", damage.torn);
         tokio::spawn(on(at, async move { gone.shutdown().await }));
+    }
+
+    /// Ends the process of a server at once: its disk has all that it wrote.
+    pub(crate) fn kill(&self, at: Place) {
+        let Some(gone) = self.network.leave(at) else { return };
+        self.sim.clocks.start(at, self.sim.now());
+        self.sim.note(format_args!("server {at} is killed"));
+        let disk = self.disks()[at].after_kill();
+        self.disks()[at] = disk;
+        tokio::spawn(on(at, async move { gone.shutdown().await }));
+    }
+
+    /// The disk of a server that does not run, to damage its files.
+    pub(crate) fn rotten_disk(&self, at: Place) -> Arc<Disk> {
+        self.rots.store(true, Ordering::Relaxed);
+        self.disks()[at].clone()
     }
 
     /// Ends a server as its agent does, with all of its data on its disk.

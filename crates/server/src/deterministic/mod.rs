@@ -6,7 +6,8 @@
 //!   disks, trace, first violation.
 //! - Replacements for the system: [`guest`] for threads, [`disk`], [`network`], [`runtime`] for openraft's timers and
 //!   randomness.
-//! - [`cluster`]: the servers. Clients ([`users`]): [`registers`], [`jobs`], [`nodes`]. Faults: [`faults`].
+//! - [`cluster`]: the servers. Clients ([`users`]): [`registers`], [`jobs`], [`nodes`]. Faults: [`faults`], and
+//!   damage of files, [`rot`].
 //!   Membership: [`members`]. Clocks: [`clocks`]. Clients that wait for news: [`watchers`].
 //! - Deliberate bugs: [`sim::Bug`], [`bugs`].
 //! - [`launches`]: periodic launches under a moved clock.
@@ -30,6 +31,7 @@ pub(crate) mod network;
 pub(crate) mod nodes;
 pub(crate) mod registers;
 pub(crate) mod rest;
+pub(crate) mod rot;
 pub(crate) mod run;
 pub(crate) mod sim;
 mod tests;

@@ -11,7 +11,7 @@ use super::registers::{self, History, Register};
 use super::sim::{Bug, Sim};
 use super::users::Stop;
 use super::watchers::{self, Watched};
-use super::{faults, jobs, rest};
+use super::{faults, jobs, rest, rot};
 use crate::leadership::level;
 use encamp_host::ids;
 use encamp_host::simulation::on;
@@ -40,12 +40,14 @@ pub(crate) enum Kind {
     Churn,
     /// Six minutes or more of it, at a lower rate.
     Long,
+    /// Files of servers are damaged.
+    Rot,
 }
 
 impl Kind {
     /// Whether servers join and leave and clocks are wrong.
     pub(crate) fn churns(self) -> bool {
-        self != Kind::Dense
+        matches!(self, Kind::Churn | Kind::Long)
     }
 
     /// How many times as long all pauses are as in the densest run.
@@ -58,6 +60,7 @@ impl Kind {
         match self {
             Kind::Dense => Duration::from_secs(8 + random.below(25)),
             Kind::Churn => Duration::from_secs(40 + random.below(40)),
+            Kind::Rot => Duration::from_secs(20 + random.below(20)),
             Kind::Long => Duration::from_secs(360 + random.below(120)),
         }
     }
@@ -131,7 +134,11 @@ async fn live(seed: u64, kind: Kind, sim: &Arc<Sim>) {
         nodes.push(node.id().to_string());
         agents.spawn(on(at, node.live()));
     }
-    let faults = tokio::spawn(faults::happen(cluster.clone(), kind, next_place(), stop.clone()));
+    let faults = if kind == Kind::Rot {
+        tokio::spawn(rot::happen(cluster.clone(), stop.clone()))
+    } else {
+        tokio::spawn(faults::happen(cluster.clone(), kind, next_place(), stop.clone()))
+    };
     let end = tokio::time::Instant::now() + kind.lasts(&mut random);
     let raise = tokio::time::Instant::now() + Duration::from_secs(random.below(8));
     while tokio::time::Instant::now() < end && sim.verdict().is_none() {

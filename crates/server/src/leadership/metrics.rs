@@ -50,6 +50,9 @@ pub(crate) async fn of_consensus(server: Leading) {
         m.gauge("raft.commitIndex", stats.commit_index as f64, &[]);
         m.gauge("raft.term", stats.term as f64, &[]);
         m.gauge("raft.peers", (stats.num_peers + 1) as f64, &[]);
+        let health = server.consensus().storage_health();
+        m.gauge("raft.storage.damaged_files", health.damages.len() as f64, &[]);
+        m.gauge("raft.storage.in_doubt", f64::from(u8::from(health.in_doubt)), &[]);
         m.gauge("state.snapshotIndex", stats.last_snapshot_index as f64, &[]);
         let contact = if stats.role == Role::Leader { stats.quorum_contact } else { stats.last_contact };
         if let Some(contact) = contact.filter(|_| stats.num_peers > 0) {

@@ -181,6 +181,46 @@ impl Disk {
         (Arc::new(Disk(Mutex::new(state))), damage)
     }
 
+    /// Returns a new disk with all that was written, as after the end of the process alone. Nothing is written to the old
+    /// disk any more.
+    pub(crate) fn after_kill(&self) -> Arc<Disk> {
+        let mut state = self.lock();
+        state.dead = true;
+        let named = |id: &u64| state.names.values().any(|n| n == id);
+        let kept = state.inodes.iter().filter(|(id, _)| named(id));
+        let kept = kept.map(|(id, i)| (*id, Inode { now: i.now.clone(), durable: i.now.clone(), ..Inode::default() }));
+        let inodes = kept.collect();
+        let (names, next, slow) = (state.names.clone(), state.next, state.slow);
+        let random = Random::new(state.random.number(), "disk");
+        let durable_names = names.clone();
+        Arc::new(Disk(Mutex::new(State {
+            random,
+            inodes,
+            next,
+            names,
+            durable_names,
+            pending: Vec::new(),
+            slow,
+            dead: false,
+        })))
+    }
+
+    /// All files with their content.
+    pub(crate) fn contents(&self) -> BTreeMap<PathBuf, Vec<u8>> {
+        let state = self.lock();
+        let content = |id: &u64| state.inodes.get(id).map_or_else(Vec::new, |i| i.now.clone());
+        state.names.iter().map(|(path, id)| (path.clone(), content(id))).collect()
+    }
+
+    /// Puts other bytes into a file, behind the back of its server.
+    pub(crate) fn rot(&self, path: &Path, bytes: Vec<u8>) {
+        let mut state = self.lock();
+        let Some(id) = state.names.get(path).copied() else { return };
+        if let Some(inode) = state.inodes.get_mut(&id) {
+            *inode = Inode { now: bytes.clone(), durable: bytes, ..Inode::default() };
+        }
+    }
+
     /// Whether a crash would lose data.
     pub(crate) fn busy(&self) -> bool {
         let state = self.lock();
@@ -318,7 +358,9 @@ fn torn(inode: &Inode, random: &mut Random, damage: &mut Damage) -> Vec<u8> {
         let end = *at + most;
         let mut from = *at;
         while from < end {
-            let to = ((from / SECTOR + 1) * SECTOR).min(end);
+            let sector = ((from / SECTOR + 1) * SECTOR).min(*at + bytes.len() as u64);
+            // A sector that is there is written whole or not at all.
+            let to = if content.len() as u64 >= sector { sector } else { sector.min(end) };
             let part = &bytes[(from - at) as usize..(to - at) as usize];
             if random.below(3) > 0 {
                 Change::Write(from, part.to_vec()).apply(&mut content);
@@ -348,19 +390,26 @@ fn rot(content: &mut Vec<u8>, random: &mut Random) {
 /// The length of a frame's head in the log, with the places of the payload's length and of the checksums of the payload
 /// and the head (`raft::log::frame`).
 const HEAD: (usize, usize, usize, usize) = (64, 8, 56, 60);
+/// Where the checksum of the head before it is, and the place that is not zero if it is there.
+const LINK: (usize, usize) = (40, 32);
 
 /// Gives the frames of a log from a place on the checksums of what is there: as if nobody compared them.
 fn repair_sums(content: &mut Vec<u8>, mut at: usize) {
     let (head, length, of_payload, of_head) = HEAD;
+    let mut before: Option<[u8; 4]> = None;
     while content.get(at..at + 4) == Some(b"ENCL") && content.len() >= at + head {
         let mut number = [0; 4];
         number.copy_from_slice(&content[at + length..at + length + 4]);
         let end = at + head + u32::from_le_bytes(number) as usize;
         content.resize(content.len().max(end), 0);
+        if let Some(before) = before.filter(|_| content[at + LINK.1..at + LINK.1 + 8] != [0; 8]) {
+            content[at + LINK.0..at + LINK.0 + 4].copy_from_slice(&before);
+        }
         let sum = crc32fast::hash(&content[at + head..end]);
         content[at + of_payload..at + of_payload + 4].copy_from_slice(&sum.to_le_bytes());
-        let sum = crc32fast::hash(&content[at..at + of_head]);
-        content[at + of_head..at + head].copy_from_slice(&sum.to_le_bytes());
+        let sum = crc32fast::hash(&content[at..at + of_head]).to_le_bytes();
+        content[at + of_head..at + head].copy_from_slice(&sum);
+        before = Some(sum);
         at = end;
     }
 }
