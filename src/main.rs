@@ -5,14 +5,19 @@
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> std::process::ExitCode {
-    // Started by a node agent, to hold a task, to read the output of a container, to make a network namespace or to
-    // download an artifact.
-    let helper = encamp_client::drivers::supervisor::main()
-        .or_else(encamp_client::drivers::docker::log_process::main)
-        .or_else(encamp_client::netns::main)
-        .or_else(encamp_client::artifacts::main);
-    if let Some(code) = helper {
+    #[cfg(feature = "agent")]
+    if let Some(code) = helper() {
         return code;
     }
     encamp_cli::main()
+}
+
+/// Runs as a helper if this was started by a node agent: to hold a task, to read the output of a container, to make a
+/// network namespace or to download an artifact.
+#[cfg(feature = "agent")]
+fn helper() -> Option<std::process::ExitCode> {
+    encamp_client::drivers::supervisor::main()
+        .or_else(encamp_client::drivers::docker::log_process::main)
+        .or_else(encamp_client::netns::main)
+        .or_else(encamp_client::artifacts::main)
 }

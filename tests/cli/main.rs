@@ -20,6 +20,7 @@ mod autoscale;
 mod autoscale_recorded;
 mod clocks;
 mod command_examples;
+mod command_line_alone;
 mod commands;
 mod completion;
 mod diagnostics;

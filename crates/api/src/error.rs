@@ -102,6 +102,10 @@ pub enum ConfigError {
         /// The address with a scheme, if that makes it one.
         meant: Option<String>,
     },
+    /// The system has no sockets in the file system.
+    #[cfg(not(unix))]
+    #[error("invalid address \"unix://{0}\": this system has no such sockets; use http:// or https://")]
+    Socket(String),
     /// The address holds a user or a password.
     #[error("the address must not hold a password: use NOMAD_HTTP_AUTH")]
     Password,

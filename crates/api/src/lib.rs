@@ -6,6 +6,7 @@
 //! - [`reads`], [`writes`], [`operations`], [`objects`], [`variables`], [`acl`]: typed endpoints. [`types`]: responses
 //!   that only clients have a type for.
 //! - [`stream`]: streamed responses, and raw requests. [`exec`]: commands that run in tasks.
+//! - [`members`]: the servers in the list of members.
 //! - [`json`]: JSON with errors that have a path. [`Received`]: objects that are printed as they came.
 //! - `retry`: which requests are retried, and when; `attempts`, `servers`: to which address.
 //! - [`ApiError`]: errors, with status and body. [`ConfigError`] with [`TlsError`], [`RequestError`], [`AnswerError`]:
@@ -24,6 +25,7 @@ mod config;
 mod error;
 pub mod exec;
 pub mod json;
+pub mod members;
 pub mod objects;
 pub mod operations;
 mod outcome;

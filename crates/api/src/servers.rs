@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use base64::Engine;
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
-use reqwest::{Url, redirect};
+use reqwest::{ClientBuilder, Url, redirect};
 
 use super::config::Config;
 use super::error::ConfigError;
@@ -25,10 +25,7 @@ impl Server {
     fn new(address: &str, config: &Config) -> Result<Server, ConfigError> {
         let wrong = |source| ConfigError::Address { address: address.to_string(), source };
         let (mut builder, base, shown) = match address.strip_prefix("unix://") {
-            Some(path) => {
-                let builder = encamp_tls::client_builder_trusting(Vec::new()).unix_socket(path);
-                (builder, Url::parse("http://127.0.0.1").map_err(wrong)?, address.to_string())
-            }
+            Some(path) => (through_socket(path)?, Url::parse("http://127.0.0.1").map_err(wrong)?, address.to_string()),
             None => {
                 let trimmed = address.trim_end_matches('/');
                 let mut url = match Url::parse(trimmed) {
@@ -50,6 +47,18 @@ impl Server {
             .default_headers(credentials(config)?);
         Ok(Server { http: builder.build().map_err(ConfigError::Client)?, base, shown })
     }
+}
+
+/// Settings of connections through a socket of the file system.
+#[cfg(unix)]
+fn through_socket(path: &str) -> Result<ClientBuilder, ConfigError> {
+    Ok(encamp_tls::client_builder_trusting(Vec::new()).unix_socket(path))
+}
+
+/// There are no such connections on this system.
+#[cfg(not(unix))]
+fn through_socket(path: &str) -> Result<ClientBuilder, ConfigError> {
+    Err(ConfigError::Socket(path.to_string()))
 }
 
 /// Redirections that are followed, one after the other.

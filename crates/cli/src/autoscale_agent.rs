@@ -23,6 +23,7 @@ use encamp_api::types::AgentSelf;
 use encamp_api::{Client, Query};
 use encamp_autoscale::params::ProviderKind;
 use encamp_autoscale::paths::NAMESPACE;
+use encamp_host::platform::process::host_name;
 use encamp_model::duration::parse_duration;
 use encamp_telemetry::Metrics;
 
@@ -212,7 +213,7 @@ impl Process {
     fn new(config: Config, block: Autoscaling, client: Client, metrics: Metrics, env: &Environment) -> Process {
         let client = Arc::new(client);
         let own_alloc = own_alloc(|name| env.var(name));
-        let holder = format!("{} pid {}", config::host_name(), std::process::id());
+        let holder = format!("{} pid {}", host_name(), std::process::id());
         let holder = own_alloc.as_ref().map_or(holder.clone(), |alloc| format!("{holder} allocation {alloc}"));
         let lock = Arc::new(LeaderLock::new(client.clone(), holder));
         Process { config, block, client, lock, metrics, own_alloc }

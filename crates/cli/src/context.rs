@@ -58,8 +58,14 @@ impl Environment {
     /// The environment of this process. Variables that are not UTF-8 are left out: no setting has such a value.
     pub fn of_process() -> Environment {
         let pairs = std::env::vars_os().filter_map(|(k, v)| Some((k.into_string().ok()?, v.into_string().ok()?)));
+        let mut vars: BTreeMap<String, String> = pairs.collect();
+        if cfg!(windows)
+            && let Some(profile) = vars.get("USERPROFILE").cloned()
+        {
+            vars.entry("HOME".into()).or_insert(profile);
+        }
         let env = Environment {
-            vars: pairs.collect(),
+            vars,
             directory: std::env::current_dir().unwrap_or_default(),
             stdout_is_terminal: stdout_is_terminal(),
             stdin_is_terminal: std::io::IsTerminal::is_terminal(&std::io::stdin()),

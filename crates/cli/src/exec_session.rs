@@ -3,14 +3,13 @@
 use std::io::{IsTerminal, Read, Write};
 use std::time::Duration;
 
-use rustix::termios::tcgetwinsize;
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::connection::Connection;
 use super::error::{CommandError, CommandResult, ErrorContext};
 use super::flags::FlagKind;
+use super::platform::{Resizes, Stream, window_size};
 use super::render::ui::Ui;
 use encamp_api::exec::Event;
 use encamp_api::{Client, Query};
@@ -99,12 +98,12 @@ impl Session {
         let mut reading = self.interactive;
         // A command may exit before it has read all of its input: its output and its exit code must still be read.
         let mut sent = if self.interactive { Ok(()) } else { input.close().await };
-        let mut resized = signal(SignalKind::window_change())?;
+        let mut resized = Resizes::listen()?;
         if self.tty
             && sent.is_ok()
-            && let Ok(size) = tcgetwinsize(std::io::stdout())
+            && let Some(size) = window_size(Stream::Stdout)
         {
-            sent = input.resize(size.ws_row, size.ws_col).await;
+            sent = input.resize(size.rows, size.columns).await;
         }
         let mut escapes = Escapes::new(self.escape);
         let mut ticks = interval(KEEP_ALIVE);
@@ -138,9 +137,9 @@ impl Session {
                         sent = input.close().await;
                     }
                 },
-                _ = resized.recv(), if self.tty && sent.is_ok() => {
-                    if let Ok(size) = tcgetwinsize(std::io::stdout()) {
-                        sent = input.resize(size.ws_row, size.ws_col).await;
+                () = resized.next(), if self.tty && sent.is_ok() => {
+                    if let Some(size) = window_size(Stream::Stdout) {
+                        sent = input.resize(size.rows, size.columns).await;
                     }
                 }
                 _ = ticks.tick(), if sent.is_ok() => sent = input.keep_alive().await,

@@ -14,6 +14,7 @@ pub(crate) const MONITORED: &[ExitStatus] = &[
 ];
 
 /// The exit statuses of the load simulations.
+#[cfg(feature = "agent")]
 pub(crate) const SIMULATION: &[ExitStatus] = &[
     (0, "Every step reached the state that the scenario expects."),
     (1, "An error occurred, or a step did not reach that state in time."),

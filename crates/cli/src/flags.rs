@@ -151,6 +151,14 @@ pub fn parse_wait(text: &str) -> Result<Duration, InvalidFlag> {
     u64::try_from(nanos).map(Duration::from_nanos).map_err(|_| InvalidFlag::unreadable())
 }
 
+/// Validates the value of a flag that gives a number of items.
+pub fn within(flag: &str, value: i64, most: i64) -> Result<usize, InvalidFlag> {
+    match usize::try_from(value) {
+        Ok(n) if n >= 1 && value <= most => Ok(n),
+        _ => Err(InvalidFlag::new(format_args!("-{flag} must be between 1 and {most}, not {value}"))),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -3,14 +3,11 @@
 //!
 //! The kernel reads arguments from the memory of the process, so the secrets are overwritten there once they are read.
 //! Until then, which takes about a millisecond, they are visible: `NOMAD_TOKEN`, files and standard input are better
-//! places.
+//! places. On macOS and Windows they stay visible.
 
-use std::fs::{File, OpenOptions};
-use std::io;
 use std::ops::Range;
-use std::os::unix::fs::FileExt;
 
-use procfs::process::Process;
+use crate::platform::overwrite_arguments;
 
 /// Flags whose value is a secret.
 const FLAGS: &[&str] =
@@ -33,26 +30,7 @@ enum Secret {
 /// Overwrites secrets of the command line. Does nothing where the system does not allow it.
 pub fn hide() {
     // A system without /proc, or one that forbids this, keeps showing them; nothing else depends on it.
-    let _ = overwrite();
-}
-
-fn overwrite() -> io::Result<()> {
-    let line = std::fs::read("/proc/self/cmdline")?;
-    let secrets = secrets(&line);
-    if secrets.is_empty() {
-        return Ok(());
-    }
-    let stat = Process::myself().and_then(|p| p.stat()).map_err(io::Error::other)?;
-    let (Some(start), Some(end)) = (stat.arg_start, stat.arg_end) else { return Ok(()) };
-    let memory: File = OpenOptions::new().write(true).open("/proc/self/mem")?;
-    for range in secrets {
-        let at = start + range.start as u64;
-        let within = at + range.len() as u64 <= end;
-        if within {
-            memory.write_all_at(&vec![b'x'; range.len()], at)?;
-        }
-    }
-    Ok(())
+    let _ = overwrite_arguments(secrets);
 }
 
 /// Where the secrets are in a command line, whose arguments end with NUL.

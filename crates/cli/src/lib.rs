@@ -15,20 +15,26 @@
 //! - [`monitor`]: monitoring evaluations and deployments.
 //! - [`data`]: API responses as JSON values. [`spec_file`]: specification files; [`examples`], [`example_job`]: example files.
 //!   [`objects`]: allocations and nodes by ID prefix. [`object_commands`]: commands that kinds of objects have in common.
-//! - [`tls`]: certificates of a cluster.
+//! - [`tls`]: certificates of a cluster. `platform`: what systems do differently.
 //! - [`autoscale`]: worker pools. [`autoscale_agent`]: the external autoscaler.
 //! - [`render`]: text, JSON and template output.
+//!
+//! Without the feature `agent`, the commands that need the agent are left out: the program then builds for macOS and
+//! Windows too (`docs/dev/release.md`).
 
 pub mod acl;
 mod advice;
+#[cfg(feature = "agent")]
 pub mod agent;
 pub mod agent_export;
+#[cfg(feature = "agent")]
 pub mod agent_flags;
 pub mod agent_info;
 pub mod agent_log;
 pub mod agent_monitor;
 pub mod alloc;
 pub mod autoscale;
+#[cfg(feature = "agent")]
 pub mod autoscale_agent;
 pub mod capacity;
 pub mod changes;
@@ -39,6 +45,7 @@ pub mod command_documentation;
 pub mod command_examples;
 pub mod command_meta;
 pub mod completion;
+#[cfg(feature = "agent")]
 pub mod config_validate;
 pub mod connection;
 pub mod context;
@@ -58,6 +65,7 @@ mod example_job;
 pub mod examples;
 pub mod exec_session;
 pub mod exit_status;
+#[cfg_attr(not(feature = "agent"), expect(dead_code, reason = "only the agent's interface reads a whole state"))]
 mod file_state;
 pub mod flags;
 pub mod fmt;
@@ -106,6 +114,7 @@ pub mod options;
 pub mod output_settings;
 mod pick;
 pub mod plan_file;
+mod platform;
 mod prelude;
 pub mod prompt;
 pub mod rebalance;
@@ -119,13 +128,20 @@ mod search_limit;
 pub mod server;
 pub mod service;
 pub mod setup;
+#[cfg(feature = "agent")]
 pub mod sim_c1m;
+#[cfg(feature = "agent")]
 pub mod sim_churn;
 pub mod sim_cluster;
+#[cfg(feature = "agent")]
 pub mod sim_flap;
+#[cfg(feature = "agent")]
 pub mod sim_gc;
+#[cfg(feature = "agent")]
 pub mod sim_heartbeats;
+#[cfg(feature = "agent")]
 pub mod sim_load;
+#[cfg(feature = "agent")]
 pub mod sim_load_shedding;
 pub mod sim_plan;
 pub mod snapshot_anonymize;

@@ -5,14 +5,14 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use encamp_acl::policy::{PolicyError, Rules};
+#[cfg(feature = "agent")]
 use encamp_agent::config;
-use encamp_client::drivers;
 use encamp_hcl::hcl1::Pos;
 use encamp_jobspec::convert::ConvertOptions;
 use encamp_jobspec::explain::parse_error;
 use encamp_jobspec::parse::{ParseOptions, parse_free};
 use encamp_lsp::{Loaded, OtherFile, OtherProblem, Surroundings, serve};
-use encamp_model::api;
+use encamp_model::{api, driver_options};
 use encamp_snapshot::{archive, side_index};
 use encamp_state::State;
 
@@ -164,11 +164,11 @@ impl Surroundings for Process {
     }
 
     fn driver_options(&self, driver: &str) -> Vec<&'static str> {
-        drivers::options(driver)
+        driver_options::options(driver)
     }
 
     fn drivers(&self) -> &'static [&'static str] {
-        drivers::NAMES
+        driver_options::DRIVERS
     }
 
     fn check(&self, file: OtherFile, path: &Path, text: &str) -> Vec<OtherProblem> {
@@ -245,6 +245,13 @@ fn with_position(message: &str, name: &str) -> OtherProblem {
     OtherProblem { place, message: message.to_owned(), warning: false }
 }
 
+/// Nothing: only a build with the agent knows its configuration.
+#[cfg(not(feature = "agent"))]
+fn configuration(_: &Path, _: &str) -> Vec<OtherProblem> {
+    Vec::new()
+}
+
+#[cfg(feature = "agent")]
 fn configuration(path: &Path, text: &str) -> Vec<OtherProblem> {
     let loaded = match config::load_text(path, text) {
         Ok(loaded) => loaded,

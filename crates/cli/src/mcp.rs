@@ -2,6 +2,7 @@
 
 use std::io::{stdin, stdout};
 
+use encamp_host::platform::signals::EndSignals;
 use encamp_mcp::calls::{Calls, Settings};
 use encamp_mcp::conceal::Conceal;
 use encamp_mcp::server::{SessionError, serve};
@@ -11,7 +12,7 @@ use encamp_model::SecretString;
 
 use super::cluster::SnapshotFlags;
 use super::prelude::*;
-use super::ui_cluster::{OpenCluster, Signals, runtime};
+use super::ui_cluster::{OpenCluster, runtime};
 
 /// Serve programs with tools that plan and explain
 ///
@@ -88,10 +89,10 @@ fn session(
     let settings = Settings { allow_writes, directory: open.directory.clone(), conceal };
     let calls = Calls::new(open.cluster.clone(), settings);
     open.runtime.block_on(async {
-        let mut signals = Signals::new().context("Error waiting for signals")?;
+        let mut signals = EndSignals::listen().context("Error waiting for signals")?;
         let ended: Result<(), SessionError> = tokio::select! {
             ended = serve(calls, Lines::new(stdin(), stdout())) => ended,
-            () = signals.next() => Ok(()),
+            _ = signals.next() => Ok(()),
         };
         ended.context("Error serving tools")
     })

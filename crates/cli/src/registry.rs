@@ -7,8 +7,8 @@ use encamp_model::{AclAuthMethod, AclBindingRule, AclPolicy, AclRole, AclToken};
 
 /// The entries of the commands with these argument structs.
 macro_rules! commands {
-    ($($command:ty,)+) => {
-        &[$(Entry::of::<$command>),+]
+    ($($(#[$condition:meta])* $command:ty,)+) => {
+        &[$($(#[$condition])* Entry::of::<$command>),+]
     };
 }
 
@@ -21,6 +21,7 @@ pub const COMMANDS: &[fn() -> Entry] = commands![
     operator::raft_files::RaftInfo,
     operator::raft_files::RaftLogs,
     operator::raft_files::RaftState,
+    #[cfg(feature = "agent")]
     operator::client_state::ClientState,
     autoscale::plan::AutoscalePlan,
     autoscale::simulate::AutoscaleSimulate,
@@ -28,6 +29,7 @@ pub const COMMANDS: &[fn() -> Entry] = commands![
     completion::Completion,
     setup::SetupCompletion,
     setup::SetupMan,
+    #[cfg(feature = "agent")]
     config_validate::ConfigValidate,
     fmt::Fmt,
     job_diff::JobDiff,
@@ -138,6 +140,7 @@ pub const COMMANDS: &[fn() -> Entry] = commands![
     volume::plugin::PluginStatus,
     autoscale::status::AutoscaleStatus,
     autoscale::failsafe::AutoscaleFailsafe,
+    #[cfg(feature = "agent")]
     autoscale_agent::AutoscaleAgent,
     snapshot_fetch::SnapshotFetch,
     rebalance::run::RebalanceRun,
@@ -186,12 +189,19 @@ pub const COMMANDS: &[fn() -> Entry] = commands![
     operator::snapshot::SnapshotRestore,
     operator::raft::RaftRemovePeer,
     server::ServerForceLeave,
+    #[cfg(feature = "agent")]
     agent::AgentCommand,
+    #[cfg(feature = "agent")]
     sim_c1m::SimC1m,
+    #[cfg(feature = "agent")]
     sim_churn::SimChurn,
+    #[cfg(feature = "agent")]
     sim_flap::SimFlap,
+    #[cfg(feature = "agent")]
     sim_gc::SimGc,
+    #[cfg(feature = "agent")]
     sim_heartbeats::SimHeartbeats,
+    #[cfg(feature = "agent")]
     sim_load_shedding::SimLoadShedding,
     sim_plan::SimPlan,
     // Access control.
@@ -239,6 +249,7 @@ pub const COMMANDS: &[fn() -> Entry] = commands![
 pub const GROUPS: &[(&str, &str)] = &[
     ("alloc", "Interact with allocations: status, logs, files, restart"),
     ("autoscale", "Autoscale worker pools: status, plan, failsafe, simulation"),
+    #[cfg(feature = "agent")]
     ("config", "Validate an agent's configuration"),
     ("context", "Select a saved cluster"),
     ("deployment", "Interact with deployments"),

@@ -6,8 +6,8 @@ use super::command::Run;
 use super::command_meta::Meta;
 use super::context::Context;
 use super::exit_status::SIMULATION;
-use super::flags::{InvalidFlag, parse_int};
-use super::sim_load::{SimFlags, within};
+use super::flags::{InvalidFlag, parse_int, within};
+use super::sim_load::SimFlags;
 use encamp_model::duration::parse_duration;
 use encamp_sim::load::collect::{self, Collect};
 

@@ -6,8 +6,8 @@ use super::command::Run;
 use super::command_meta::Meta;
 use super::context::Context;
 use super::exit_status::SIMULATION;
-use super::flags::parse_int;
-use super::sim_load::{SimFlags, within};
+use super::flags::{parse_int, within};
+use super::sim_load::SimFlags;
 use encamp_sim::load::heartbeats::{self, Heartbeats};
 use encamp_sim::load::stage::Options;
 

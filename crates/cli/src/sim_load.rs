@@ -8,7 +8,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use super::completion::values::CompleteWith;
 use super::context::Context;
 use super::error::{CommandError, ErrorContext};
-use super::flags::{InvalidFlag, parse_int};
+use super::flags::{InvalidFlag, parse_int, within};
 use super::general::ColourFlags;
 use super::render::table::{Form, table};
 use encamp_sim::load::LoadError;
@@ -80,14 +80,6 @@ impl SimFlags {
             Ok(scenario) => run_in(context, &folder, self.json, async |tell| run(&scenario, tell).await),
             Err(e) => context.usage_error(&e.to_string()),
         }
-    }
-}
-
-/// Validates the value of a flag that gives a number of items.
-pub fn within(flag: &str, value: i64, most: i64) -> Result<usize, InvalidFlag> {
-    match usize::try_from(value) {
-        Ok(n) if n >= 1 && value <= most => Ok(n),
-        _ => Err(InvalidFlag::new(format_args!("-{flag} must be between 1 and {most}, not {value}"))),
     }
 }
 

@@ -8,10 +8,10 @@ use super::command::Run;
 use super::command_meta::Meta;
 use super::context::Context;
 use super::error::{CommandError, CommandResult, ErrorContext};
-use super::flags::parse_int;
+use super::flags::{parse_int, within};
 use super::general::ColourFlags;
 use super::render::table::{Form, table};
-use super::sim_load::within;
+use encamp_host::platform::process::memory;
 use encamp_jobspec::convert::ConvertOptions;
 use encamp_jobspec::parse::{ParseOptions, parse};
 use encamp_model::api;
@@ -85,12 +85,12 @@ struct Measured {
     allocations: usize,
     /// Seconds to build the state from its rows.
     build_seconds: f64,
-    /// Resident bytes of the state.
-    state_bytes: u64,
+    /// Resident bytes of the state; none of the three is known where the system does not tell.
+    state_bytes: Option<u64>,
     /// The same per allocation, nodes and jobs included.
-    bytes_per_allocation: u64,
+    bytes_per_allocation: Option<u64>,
     /// The largest resident memory of the process.
-    peak_rss_bytes: u64,
+    peak_rss_bytes: Option<u64>,
     /// Milliseconds of the shortest plan.
     plan_ms: f64,
     /// Allocations that the plan places.
@@ -134,7 +134,7 @@ impl Run for SimPlan {
 fn measure(options: &ClusterOptions) -> CommandResult<Measured> {
     let job = parse(JOB.as_bytes(), &ParseOptions::default());
     let job = job.map_err(|e| CommandError::new(format!("Error reading the job: {e:?}")))?;
-    let before = resident()?;
+    let before = memory().and_then(|held| held.resident);
     let made = cluster(options).context("Error generating the cluster")?;
     let file = made.into_file();
     let start = Instant::now();
@@ -142,9 +142,8 @@ fn measure(options: &ClusterOptions) -> CommandResult<Measured> {
     let build_seconds = start.elapsed().as_secs_f64();
     let (plan_ms, placed) = fastest_plan(&state, &job, options.now)?;
     // After the plans: the allocator returns the memory of the generated data to the system with some delay.
-    let state_bytes = resident()?.saturating_sub(before);
-    let status = procfs::process::Process::myself().and_then(|p| p.status());
-    let peak = status.context("Error reading the memory of the process")?.vmhwm.unwrap_or(0).saturating_mul(1024);
+    let held = memory();
+    let state_bytes = held.and_then(|held| held.resident).zip(before).map(|(now, before)| now.saturating_sub(before));
     // Freeing the state takes as long as building it, and the process ends anyway.
     std::mem::forget(state);
     Ok(Measured {
@@ -153,8 +152,8 @@ fn measure(options: &ClusterOptions) -> CommandResult<Measured> {
         allocations: options.allocs,
         build_seconds,
         state_bytes,
-        bytes_per_allocation: state_bytes / u64::try_from(options.allocs).unwrap_or(1).max(1),
-        peak_rss_bytes: peak,
+        bytes_per_allocation: state_bytes.map(|bytes| bytes / u64::try_from(options.allocs).unwrap_or(1).max(1)),
+        peak_rss_bytes: held.and_then(|held| held.peak),
         plan_ms,
         placed,
     })
@@ -173,21 +172,18 @@ fn fastest_plan(state: &State, job: &api::Job, now: i64) -> CommandResult<(f64, 
     Ok((fastest, placed))
 }
 
-/// The resident memory of this process, in bytes.
-fn resident() -> CommandResult<u64> {
-    let read = procfs::process::Process::myself().and_then(|p| p.status());
-    Ok(read.context("Error reading the memory of the process")?.vmrss.unwrap_or(0).saturating_mul(1024))
-}
-
 fn shown(m: &Measured) -> String {
-    let mib = |bytes: u64| bytes >> 20;
+    let known = |figure: Option<u64>, unit: &str| {
+        figure.map_or_else(|| "not known on this system".into(), |figure| format!("{figure} {unit}"))
+    };
+    let mib = |bytes: Option<u64>| known(bytes.map(|bytes| bytes >> 20), "MiB");
     table(
         &[
             format!("Nodes|{}", m.nodes),
             format!("Allocations|{}", m.allocations),
-            format!("State|{} MiB, built in {:.2} s", mib(m.state_bytes), m.build_seconds),
-            format!("Per Allocation|{} bytes, with nodes and jobs", m.bytes_per_allocation),
-            format!("Peak RSS|{} MiB", mib(m.peak_rss_bytes)),
+            format!("State|{}, built in {:.2} s", mib(m.state_bytes), m.build_seconds),
+            format!("Per Allocation|{}, with nodes and jobs", known(m.bytes_per_allocation, "bytes")),
+            format!("Peak RSS|{}", mib(m.peak_rss_bytes)),
             format!("Plan|{:.2} ms, {} placed", m.plan_ms, m.placed),
         ],
         Form::KeyValue,

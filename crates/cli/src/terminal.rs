@@ -5,18 +5,17 @@
 
 use std::fmt;
 use std::io::{self, IsTerminal, StdoutLock, Write};
-use std::os::fd::AsFd;
 use std::process::exit;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
+use encamp_host::platform::signals::{EndSignal, EndSignals};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle, TermLike};
 use parking_lot::Mutex;
-use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
-use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::error::{CommandResult, ErrorContext};
+use super::platform::{Modes, Stream, WindowSize, window_size};
 use super::render::styled::one_line;
 use encamp_snapshot::{live, replace};
 
@@ -52,12 +51,12 @@ impl ProgressLine {
 
 impl TermLike for ProgressLine {
     fn width(&self) -> u16 {
-        let size = tcgetwinsize(io::stderr()).map_or(0, |size| size.ws_col);
+        let size = window_size(Stream::Stderr).map_or(0, |size| size.columns);
         if size == 0 { DEFAULT_WIDTH } else { size }.saturating_sub(ECHO_WIDTH).max(1)
     }
 
     fn height(&self) -> u16 {
-        tcgetwinsize(io::stderr()).map_or(1, |size| size.ws_row.max(1))
+        window_size(Stream::Stderr).map_or(1, |size| size.rows.max(1))
     }
 
     fn move_cursor_up(&self, n: usize) -> io::Result<()> {
@@ -108,18 +107,17 @@ pub struct Size {
 impl Size {
     /// The size of the terminal that standard output is connected to; `None` if it has none.
     pub fn of_stdout() -> Option<Size> {
-        Size::of(io::stdout())
+        Size::of(Stream::Stdout)
     }
 
     /// The size of the terminal that standard error is connected to; `None` if it has none.
     pub fn of_stderr() -> Option<Size> {
-        Size::of(io::stderr())
+        Size::of(Stream::Stderr)
     }
 
-    fn of(stream: impl AsFd) -> Option<Size> {
-        let size = tcgetwinsize(stream).ok()?;
-        let known = size.ws_col > 0 && size.ws_row > 0;
-        known.then(|| Size { width: size.ws_col.into(), height: size.ws_row.into() })
+    fn of(stream: Stream) -> Option<Size> {
+        let WindowSize { columns, rows } = window_size(stream)?;
+        (columns > 0 && rows > 0).then(|| Size { width: columns.into(), height: rows.into() })
     }
 }
 
@@ -146,7 +144,7 @@ struct State {
     /// The progress that is currently shown.
     active: AtomicUsize,
     /// The modes of the terminal before a command changed them.
-    modes: Mutex<Option<Termios>>,
+    modes: Mutex<Option<Modes>>,
     /// Whether the command handles signals itself.
     handled: AtomicBool,
     /// Whether a question is drawn at and below the cursor, which may be hidden.
@@ -223,12 +221,10 @@ impl Terminal {
     /// Standard input is not a terminal.
     pub fn raw_mode(&self) -> CommandResult<RawMode> {
         const FAILED: &str = "the terminal can't be set up";
-        let before = tcgetattr(io::stdin()).context(FAILED)?;
-        let mut raw = before.clone();
-        raw.make_raw();
-        *self.0.modes.lock() = Some(before);
+        let before = Modes::current().context(FAILED)?;
+        *self.0.modes.lock() = Some(before.clone());
         let guard = RawMode(self.clone());
-        tcsetattr(io::stdin(), OptionalActions::Now, &raw).context(FAILED)?;
+        before.pass_keys().context(FAILED)?;
         Ok(guard)
     }
 
@@ -238,22 +234,18 @@ impl Terminal {
     /// # Errors
     /// Standard input is not a terminal.
     pub fn question_mode(&self) -> io::Result<RawMode> {
-        let before = tcgetattr(io::stdin())?;
-        let mut raw = before.clone();
-        raw.make_raw();
-        raw.output_modes = before.output_modes;
-        *self.0.modes.lock() = Some(before);
+        let before = Modes::current()?;
+        *self.0.modes.lock() = Some(before.clone());
         let guard = RawMode(self.clone());
         self.0.question.store(true, Ordering::Release);
-        tcsetattr(io::stdin(), OptionalActions::Flush, &raw)?;
+        before.pass_keys_to_question()?;
         Ok(guard)
     }
 
     fn restore_modes(&self) {
         self.0.question.store(false, Ordering::Release);
         if let Some(before) = self.0.modes.lock().take() {
-            // A closed terminal has no modes.
-            let _ = tcsetattr(io::stdin(), OptionalActions::Now, &before);
+            before.restore();
         }
     }
 
@@ -265,8 +257,7 @@ impl Terminal {
         // They are caught from here on: a thread may start late on a busy machine, after the command has drawn something.
         let signals = {
             let _inside = runtime.enter();
-            let ignored = ignored_signals();
-            [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()].map(|kind| listen(kind, ignored))
+            EndSignals::listen_unless_ignored()
         };
         let terminal = self.clone();
         let _ = std::thread::Builder::new()
@@ -274,26 +265,22 @@ impl Terminal {
             .spawn(move || runtime.block_on(terminal.react_to_signals(signals)));
     }
 
-    async fn react_to_signals(&self, [mut interrupt, mut terminate, mut hangup]: [Option<Signal>; 3]) {
+    async fn react_to_signals(&self, mut signals: EndSignals) {
         loop {
-            let kind = tokio::select! {
-                () = arrives(&mut interrupt) => SignalKind::interrupt(),
-                () = arrives(&mut terminate) => SignalKind::terminate(),
-                () = arrives(&mut hangup) => SignalKind::hangup(),
-            };
-            let is_noted = |noting: &Noting| noting.all || kind == SignalKind::interrupt();
+            let signal = signals.next().await;
+            let is_noted = |noting: &Noting| noting.all || signal == EndSignal::Interrupt;
             let interrupt = self.0.interrupt.lock().take_if(|noting| is_noted(noting));
             match interrupt {
                 Some(Noting { noted, .. }) => noted.store(true, Ordering::Release),
                 None if self.0.handled.load(Ordering::Acquire) => {}
-                None => self.end(kind),
+                None => self.end(signal),
             }
         }
     }
 
     /// Cleans up and ends the process with the exit code of the signal.
-    fn end(&self, kind: SignalKind) -> ! {
-        let code = 128 + kind.as_raw_value();
+    fn end(&self, signal: EndSignal) -> ! {
+        let code = 128 + signal.number();
         let terminal = self.clone();
         let cleaner = std::thread::Builder::new().spawn(move || {
             if terminal.0.question.load(Ordering::Acquire) {
@@ -331,26 +318,6 @@ fn end_line(out: &mut StdoutLock<'_>) -> io::Result<()> {
     } else {
         Ok(())
     }
-}
-
-/// Listens for a signal, unless the process was started to ignore it.
-fn listen(kind: SignalKind, ignored: u64) -> Option<Signal> {
-    let bit = 1_u64.checked_shl(kind.as_raw_value().unsigned_abs().saturating_sub(1)).unwrap_or(0);
-    if ignored & bit == 0 { signal(kind).ok() } else { None }
-}
-
-/// Waits for a signal; forever if nothing listens.
-async fn arrives(signal: &mut Option<Signal>) {
-    match signal {
-        Some(signal) => drop(signal.recv().await),
-        None => std::future::pending().await,
-    }
-}
-
-/// The signals that the process was started to ignore (`nohup`, background jobs of scripts), one bit each, from 1 up.
-fn ignored_signals() -> u64 {
-    let status = procfs::process::Process::myself().and_then(|own| own.status());
-    status.map_or(0, |status| status.sigign)
 }
 
 /// The next SIGINT is noted ([`Terminal::note_interrupt`]).

@@ -1,17 +1,16 @@
 //! Durable files. On threads of a [simulation](mod@crate::simulation) they may be on a simulated disk, which knows what
 //! a crash would lose.
 
-use std::fs::{self, DirBuilder, OpenOptions};
+use std::fs::{self, DirBuilder, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::Path;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use parking_lot::Mutex;
-use rustix::fs::{FlockOperation, flock};
 use tokio::io::{AsyncRead, AsyncSeek, AsyncWrite, ReadBuf};
 
+use crate::platform::files::{DirBuilderExt, FileExt, OpenOptionsExt, sync_directory};
 use crate::simulation::{self, disk_of};
 
 /// An open file.
@@ -105,7 +104,7 @@ pub fn sync_dir(dir: &Path) -> io::Result<()> {
     if let Some(disk) = disk_of(dir) {
         return disk.sync_dir(dir);
     }
-    fs::File::open(dir).and_then(|d| d.sync_all())
+    sync_directory(dir)
 }
 
 /// Removes a file.
@@ -212,9 +211,9 @@ impl File {
     }
 
     /// Locks it for this process alone, if nobody else has done so.
-    pub fn lock(&self) -> rustix::io::Result<()> {
+    pub fn lock(&self) -> Result<(), TryLockError> {
         match self {
-            File::Os(file) => flock(file, FlockOperation::NonBlockingLockExclusive),
+            File::Os(file) => file.try_lock(),
             File::Simulated(_) => Ok(()),
         }
     }

@@ -4,7 +4,7 @@
 //!   can wait for.
 //! - [`parallel`]: work on many items in several threads.
 //! - [`ids`]: the clock, random numbers, new IDs. [`disk`]: durable files.
-//! - [`capability`]: the capability level of the process.
+//! - [`capability`]: the capability level of the process. [`platform`]: what systems do differently.
 //! - [`simulation`]: a simulated machine. A deterministic cluster test installs one on its threads; [`threads`],
 //!   [`ids`] and [`disk`] use it there. Program and test run the same code.
 //!
@@ -17,6 +17,7 @@ pub mod capability;
 pub mod disk;
 pub mod ids;
 pub mod parallel;
+pub mod platform;
 pub mod simulation;
 pub mod threads;
 pub mod watch_value;

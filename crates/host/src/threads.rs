@@ -11,11 +11,11 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
 use parking_lot::{Condvar, MutexGuard};
-use rustix::process::{getpriority_process, setpriority_process};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::{Receiver, UnboundedReceiver};
 use tokio::sync::{Notify, oneshot};
 
+use crate::platform::process::be_nice;
 use crate::simulation;
 
 /// A moment of the clock that timers of the runtime follow.
@@ -125,13 +125,6 @@ pub async fn unblock<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'stati
 /// How much less than others a thread in the background gets of a busy processor (a nice value).
 const BACKGROUND: i32 = 10;
 
-/// Leaves busy processors to others from now on, as this thread. Where that can't be done the work is still done.
-fn give_way() {
-    if getpriority_process(None).is_ok_and(|nice| nice < BACKGROUND) {
-        let _ = setpriority_process(None, BACKGROUND);
-    }
-}
-
 /// Runs long work on a thread of its own that leaves busy processors to others.
 ///
 /// # Errors
@@ -139,7 +132,8 @@ fn give_way() {
 pub async fn in_background<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Unfinished> {
     let (done, finished) = oneshot::channel();
     spawn("background", move || {
-        give_way();
+        // Where that can't be done the work is still done.
+        be_nice(BACKGROUND);
         let _ = done.send(work());
     })
     .map_err(|e| Unfinished(e.to_string()))?;

@@ -7,7 +7,7 @@
 //!   of the cluster.
 //!   [`plan`]: the plans of schedulers. [`requests`], [`responses`], [`stats`]: bodies of requests and responses that are
 //!   not stored. [`outcome`]: error texts that state whether a request took effect.
-//! - [`gc`]: garbage collection, explained.
+//! - [`gc`]: garbage collection, explained. [`driver_options`]: what the `config` block of a task may set.
 //! - [`diff`]: job diffs. [`json`], [`bytes`], [`time`], [`duration`], [`quote`], [`parse_bool`]: values in JSON and in texts.
 //!   [`glob`]: patterns with `*`. [`random`]: numbers from a seed. [`token_bucket`]: rate limits. [`secret`]: values that answers must not contain.
 //! - [`text`]: texts of objects of which there are millions. [`packed`]: parts of allocations that are kept as bytes.
@@ -32,6 +32,7 @@ pub mod cron;
 pub mod csi;
 pub mod csi_claim;
 pub mod diff;
+pub mod driver_options;
 pub mod duration;
 pub mod eval;
 pub mod gc;

@@ -1,5 +1,6 @@
 //! Files that are replaced atomically, and the lock on their directory.
 
+use std::fs::TryLockError;
 use std::io::{Read, Write};
 use std::path::Path;
 
@@ -153,7 +154,7 @@ pub(super) fn lock(dir: &Path) -> Result<Lock, StoreError> {
     let file = create(&path)?;
     match file.lock() {
         Ok(()) => Ok(Lock(file)),
-        Err(e) if e == rustix::io::Errno::WOULDBLOCK => Err(StoreError::Locked { path: dir.to_path_buf() }),
-        Err(e) => Err(StoreError::io("lock", &path)(e.into())),
+        Err(TryLockError::WouldBlock) => Err(StoreError::Locked { path: dir.to_path_buf() }),
+        Err(TryLockError::Error(e)) => Err(StoreError::io("lock", &path)(e)),
     }
 }

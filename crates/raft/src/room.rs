@@ -4,6 +4,8 @@
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use encamp_host::platform::files;
+
 use super::error::StoreError;
 
 /// Disk space that is kept free for in-flight writes and for votes, in bytes.
@@ -24,8 +26,7 @@ impl Room {
 
     /// Whether more may be written. A disk that does not report its free space counts as free.
     pub(crate) fn check(&self) -> Result<(), StoreError> {
-        let Ok(disk) = rustix::fs::statvfs(&self.0) else { return Ok(()) };
-        judge(&self.0, disk.f_bavail.saturating_mul(disk.f_frsize), disk.f_blocks.saturating_mul(disk.f_frsize))
+        files::space(&self.0).map_or(Ok(()), |disk| judge(&self.0, disk.free, disk.total))
     }
 }
 

@@ -17,6 +17,7 @@ pub mod cluster;
 pub(crate) mod drafts;
 pub(crate) mod ground;
 pub mod kinds;
+#[cfg(feature = "load")]
 pub mod load;
 pub mod nodes;
 pub mod summary;

@@ -4,6 +4,7 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use encamp_host::platform::files;
 use parking_lot::{Mutex, MutexGuard};
 
 /// The temporary files of this process. Locked while one of them is created, removed or gets its final name.
@@ -28,9 +29,7 @@ pub fn abandon() {
 /// # Errors
 /// The permissions cannot be set.
 pub fn make_private(file: &File) -> io::Result<()> {
-    #[cfg(unix)]
-    file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
-    Ok(())
+    files::make_private(file)
 }
 
 /// Writes a file and returns its size in bytes. It appears when it is complete and on disk; until then, and after a
@@ -51,7 +50,7 @@ pub fn replace(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> 
     let (mut temporary, unfinished) = Unfinished::create(&target)?;
     if let Some(before) = before {
         // Before anything is in it that not everybody may read.
-        keep_owner(&temporary, &before);
+        files::keep_owner(&temporary, &before);
         temporary.set_permissions(before.permissions())?;
     }
     write(&mut temporary)?;
@@ -64,16 +63,6 @@ pub fn replace(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> 
     }
     Ok(size)
 }
-
-#[cfg(unix)]
-fn keep_owner(file: &File, before: &std::fs::Metadata) {
-    use std::os::unix::fs::MetadataExt;
-    // Only the superuser gives files away; for all others the file becomes their own.
-    let _ = std::os::unix::fs::fchown(file, Some(before.uid()), Some(before.gid()));
-}
-
-#[cfg(not(unix))]
-fn keep_owner(_: &File, _: &std::fs::Metadata) {}
 
 fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."))

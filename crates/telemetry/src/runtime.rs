@@ -1,6 +1,6 @@
 //! Gauges of the process itself (`nomad.runtime.*`), under the names that existing dashboards use.
 
-use procfs::process::Process;
+use encamp_host::platform::process::memory;
 
 use super::Metrics;
 
@@ -12,9 +12,9 @@ use super::Metrics;
 /// Figures of a garbage collector (pauses, runs, heap objects) do not exist here.
 pub fn record(metrics: &Metrics) {
     // Without /proc there is nothing to record.
-    if let Ok(status) = Process::myself().and_then(|p| p.status()) {
-        for (name, kib) in [("runtime.sys_bytes", status.vmrss), ("runtime.alloc_bytes", status.rssanon)] {
-            if let Some(bytes) = kib.and_then(|n| n.checked_mul(1024)) {
+    if let Some(held) = memory() {
+        for (name, bytes) in [("runtime.sys_bytes", held.resident), ("runtime.alloc_bytes", held.anonymous)] {
+            if let Some(bytes) = bytes {
                 metrics.gauge(name, bytes as f64, &[]);
             }
         }

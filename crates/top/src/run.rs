@@ -18,10 +18,10 @@ use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
 use serde_json::Value;
 use tokio::runtime::Runtime;
-use tokio::signal::unix::{SignalKind, signal};
 
 use crate::draw;
 use crate::model::{Effect, Message, State};
+use crate::signals;
 
 /// How long the loop waits for a key before it looks at answers.
 const WAIT: Duration = Duration::from_millis(100);
@@ -48,7 +48,7 @@ pub fn run(cluster: Arc<dyn Cluster>, runtime: &Runtime, colours: bool) -> io::R
     let (sender, messages) = channel();
     let changed = Arc::new(AtomicBool::new(false));
     let stopped = Arc::new(AtomicBool::new(false));
-    runtime.block_on(async { watch_signals(sender.clone(), stopped.clone()) })?;
+    runtime.block_on(async { signals::watch(sender.clone(), stopped.clone()) })?;
     if live {
         runtime.spawn(follow(cluster.clone(), changed.clone()));
     }
@@ -115,7 +115,7 @@ impl Loop<'_> {
                     }
                     Effect::Suspend => {
                         restore();
-                        rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::STOP)?;
+                        signals::stop_process()?;
                         take()?;
                         screen.terminal.clear()?;
                         fresh = true;
@@ -183,27 +183,6 @@ async fn follow(cluster: Arc<dyn Cluster>, changed: Arc<AtomicBool>) {
         }
         tokio::time::sleep(REOPEN).await;
     }
-}
-
-/// SIGINT, SIGTERM and SIGHUP end the loop, SIGTSTP suspends it.
-fn watch_signals(sender: Sender<Message>, stopped: Arc<AtomicBool>) -> io::Result<()> {
-    for kind in [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup(), SignalKind::quit()] {
-        let (mut signals, sender) = (signal(kind)?, sender.clone());
-        tokio::spawn(async move {
-            while signals.recv().await.is_some() {
-                if sender.send(Message::End).is_err() {
-                    break;
-                }
-            }
-        });
-    }
-    let mut stop = signal(SignalKind::from_raw(rustix::process::Signal::TSTP.as_raw()))?;
-    tokio::spawn(async move {
-        while stop.recv().await.is_some() {
-            stopped.store(true, Ordering::Release);
-        }
-    });
-    Ok(())
 }
 
 /// The terminal while it shows the views. It is restored when this is dropped, and when the program panics.

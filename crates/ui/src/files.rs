@@ -2,8 +2,9 @@
 
 use std::fs;
 use std::io::{self, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::PathBuf;
+
+use encamp_host::platform::files::{DirBuilderExt as _, OpenOptionsExt as _};
 
 use crate::error::PageError;
 use crate::session::random_id;

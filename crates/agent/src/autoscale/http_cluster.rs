@@ -3,11 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use encamp_api::members::{self, ServerAddress};
 use encamp_api::variables::{Variable, VariableError};
 use encamp_api::{ApiError, Client};
 use encamp_autoscale::cluster::{Answer, Cluster, ClusterError, Items, Stored, Usage};
 use encamp_autoscale::paths::NAMESPACE;
-use encamp_autoscale::protection::Servers;
+use encamp_autoscale::protection::{ServerMember, Servers};
 use encamp_model::NodeEligibility;
 use encamp_model::requests::DrainSpec;
 use encamp_model::requests::ScalingRequest;
@@ -18,9 +19,9 @@ use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio::time::Instant;
 
+use super::drain_meta;
 use super::lock::LeaderLock;
 use super::node_agents::{Asked, NodeAgents, usage};
-use super::{drain_meta, members};
 
 /// The maximum age of a cached state that may serve a call.
 const FRESH: Duration = Duration::from_millis(400);
@@ -163,7 +164,10 @@ impl Cluster for HttpCluster {
         Box::pin(async {
             const WHAT: &str = "the members of the cluster";
             let (answer, _) = self.client.agent_members().await.map_err(|e| failed(WHAT, &e))?;
-            let members = members::of_answer(&answer).map_err(|e| ClusterError::Failed(format!("{WHAT}: {e}")))?;
+            let listed = members::servers(&answer).map_err(|e| ClusterError::Failed(format!("{WHAT}: {e}")))?;
+            let server =
+                |s: &ServerAddress| ServerMember::new(&s.name, &s.region, s.addresses.iter().map(String::as_str));
+            let members = listed.iter().map(server).collect();
             // This process is not an agent and has no node.
             Ok(Servers { own_node: None, members })
         })

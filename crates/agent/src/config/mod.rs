@@ -32,7 +32,7 @@ pub use error::{
 pub use load::{LoadError, Loaded, Sources, load, load_text};
 pub use settings::{
     Addresses, AddressesFile, Advertise, AdvertiseFile, COMPATIBLE_VERSION, Config, Ports, PortsFile, Settings,
-    SettingsFile, host_name,
+    SettingsFile,
 };
 pub use template::TemplateError;
 pub use validate::{Finding, check_start, level, parse_ports, validate};

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use encamp_autoscale::params::ProviderKind;
+use encamp_host::platform::process::host_name;
 use encamp_model::SecretString;
 use serde_json::{Value as Json, json};
 
@@ -258,9 +259,4 @@ pub(super) fn dev_defaults() -> SettingsFile {
         flag.0 = Some(true);
     }
     s
-}
-
-/// The name of this host.
-pub fn host_name() -> String {
-    rustix::system::uname().nodename().to_string_lossy().into_owned()
 }

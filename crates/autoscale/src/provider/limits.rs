@@ -68,6 +68,7 @@ pub(super) fn checked(group: ScalingGroup) -> Result<ScalingGroup, ProviderError
 ///
 /// # Errors
 /// `desired` is outside of the group's bounds.
+#[cfg(target_os = "linux")]
 pub(super) fn within_bounds(group: &ScalingGroup, desired: i64) -> Result<(), ProviderError> {
     if (group.min..=group.max).contains(&desired) {
         return Ok(());
@@ -77,6 +78,7 @@ pub(super) fn within_bounds(group: &ScalingGroup, desired: i64) -> Result<(), Pr
 }
 
 /// The instance is not one of the group.
+#[cfg(target_os = "linux")]
 pub(super) fn no_instance(pool: &str, instance: &str) -> ProviderError {
     ProviderError::Failed(format!("{} is not an instance of the scaling group {pool}", message(instance.as_bytes())))
 }

@@ -7,6 +7,8 @@ pub mod aws;
 pub mod aws;
 pub mod command;
 pub mod limits;
+// It starts node agents.
+#[cfg(target_os = "linux")]
 pub mod local;
 
 use futures_util::future::BoxFuture;

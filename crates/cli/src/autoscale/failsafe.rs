@@ -213,7 +213,7 @@ impl AutoscaleFailsafe {
             }
         }
         let user = ["USER", "LOGNAME"].into_iter().find_map(|name| context.env.var(name)).unwrap_or("unknown");
-        format!("{user}@{}", encamp_agent::config::host_name())
+        format!("{user}@{}", encamp_host::platform::process::host_name())
     }
 
     /// Ends the command if the mode is already set or the operator does not confirm. `what`: the pool or group.

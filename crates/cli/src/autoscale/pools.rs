@@ -8,7 +8,7 @@ use crate::connection::Connection;
 use crate::context::Environment;
 use crate::error::{CommandError, CommandResult};
 use crate::general::GeneralFlags;
-use encamp_agent::autoscale::members;
+use encamp_api::members::{self, ServerAddress};
 use encamp_autoscale::cycle::{Evaluation, Input, evaluate};
 use encamp_autoscale::protection::{Protection, ServerMember};
 use encamp_autoscale::provider::{ProviderError, ScalingGroup};
@@ -146,7 +146,8 @@ impl Pools {
 /// The servers of the cluster.
 fn servers(c: &Connection) -> CommandResult<Vec<ServerMember>> {
     let (answer, _) = c.wait(c.client.agent_members())?;
-    Ok(members::of_answer(&answer)?)
+    let server = |s: &ServerAddress| ServerMember::new(&s.name, &s.region, s.addresses.iter().map(String::as_str));
+    Ok(members::servers(&answer)?.iter().map(server).collect())
 }
 
 /// The error for a pool that does not exist.

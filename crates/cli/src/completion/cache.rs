@@ -3,10 +3,10 @@
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use encamp_host::platform::files::{DirBuilderExt, OpenOptionsExt};
 use sha2::{Digest, Sha256};
 
 use super::super::cluster::cache_directory;

@@ -130,6 +130,7 @@ mod tests {
         }
     }
 
+    #[cfg(feature = "agent")]
     #[test]
     fn log_levels_are_log_levels() {
         let registry = Registry::new();

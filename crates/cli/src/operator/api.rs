@@ -3,8 +3,7 @@
 use std::borrow::Cow;
 use std::io::Read;
 
-use rustix::fs::FileType;
-
+use crate::platform::is_device;
 use crate::prelude::*;
 use encamp_api::Query;
 use encamp_api::stream::RawRequest;
@@ -156,14 +155,11 @@ fn header(text: &str) -> CommandResult<(String, String)> {
 
 /// The content of standard input, unless it is a terminal or empty.
 fn body() -> std::io::Result<Option<Vec<u8>>> {
-    let stdin = std::io::stdin();
-    let is_device =
-        rustix::fs::fstat(&stdin).map_or(true, |s| FileType::from_raw_mode(s.st_mode) == FileType::CharacterDevice);
-    if is_device {
+    if is_device() {
         return Ok(None);
     }
     let mut bytes = Vec::new();
-    stdin.lock().read_to_end(&mut bytes)?;
+    std::io::stdin().lock().read_to_end(&mut bytes)?;
     Ok(Some(bytes))
 }
 

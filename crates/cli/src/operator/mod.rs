@@ -10,6 +10,7 @@
 pub mod api;
 pub mod archive;
 pub mod autopilot;
+#[cfg(feature = "agent")]
 pub mod client_state;
 pub mod debug;
 pub mod gossip;

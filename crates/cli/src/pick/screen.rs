@@ -7,12 +7,11 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use console::Term;
-use rustix::event::{PollFd, PollFlags, poll};
-use rustix::io::Errno;
 
 use super::Cancelled;
 use super::frame::{Frame, Lines};
 use super::list::{List, Step};
+use crate::platform::await_key;
 use crate::terminal::{Size, Terminal};
 
 /// Erases everything from the first line of the list on.
@@ -39,21 +38,6 @@ fn ask(terminal: &Terminal, list: &mut List, frame: &Frame) -> io::Result<Result
     };
     write(ERASE)?;
     Ok(chosen)
-}
-
-/// Waits for a key. console takes a signal that arrives while it waits for Ctrl-C; what the signal does is decided
-/// elsewhere.
-fn await_key() -> io::Result<()> {
-    let keys = io::stdin();
-    let mut ready = [PollFd::new(&keys, PollFlags::IN)];
-    loop {
-        match poll(&mut ready, None) {
-            Err(Errno::INTR) => {}
-            Err(e) => return Err(e.into()),
-            Ok(_) if ready.iter().any(|key| key.revents().contains(PollFlags::IN)) => return Ok(()),
-            Ok(_) => return Err(io::ErrorKind::UnexpectedEof.into()),
-        }
-    }
 }
 
 /// The lines, and the cursor back in the first one.

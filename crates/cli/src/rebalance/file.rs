@@ -1,11 +1,11 @@
 //! The format of plan files of rebalances (`docs/reference/rebalance-file.md`): one JSON object, which `rebalance run`
 //! replaces atomically as it goes on.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{FlockOperation, flock, fstat, stat};
+use encamp_host::platform::files;
 use serde::{Deserialize, Serialize};
 
 use crate::plan_file::RecordedState;
@@ -196,13 +196,13 @@ impl Lock {
         let path = PathBuf::from(path);
         loop {
             let file = OpenOptions::new().create(true).truncate(false).write(true).open(&path)?;
-            match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-                Err(rustix::io::Errno::WOULDBLOCK) => return Err(FileError::Locked(path)),
-                result => result.map_err(io::Error::from)?,
+            match file.try_lock() {
+                Err(TryLockError::WouldBlock) => return Err(FileError::Locked(path)),
+                Err(TryLockError::Error(e)) => return Err(e.into()),
+                Ok(()) => {}
             }
             // The process that had it may have removed the file in between.
-            let own = fstat(&file).map_err(io::Error::from)?;
-            if stat(&path).is_ok_and(|there| (there.st_dev, there.st_ino) == (own.st_dev, own.st_ino)) {
+            if files::is_at(&file, &path)? {
                 return Ok(Lock { path, file });
             }
         }
@@ -212,8 +212,8 @@ impl Lock {
 impl Drop for Lock {
     fn drop(&mut self) {
         // While it is locked: nobody else takes a file that disappears. A file that stays is no harm.
-        let _ = std::fs::remove_file(&self.path);
-        let _ = flock(&self.file, FlockOperation::Unlock);
+        files::remove_lock(&self.path);
+        let _ = self.file.unlock();
     }
 }
 

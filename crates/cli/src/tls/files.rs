@@ -2,9 +2,9 @@
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
+use encamp_host::platform::files::OpenOptionsExt;
 use encamp_model::SecretString;
 use thiserror::Error;
 use x509_parser::pem::Pem;

@@ -1,7 +1,8 @@
 //! A snapshot file or server backup behind an interface: its state answers API requests, and commands read the file.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use axum::body::Body;
 use axum::http::{Request, Response};
@@ -10,20 +11,62 @@ use encamp_model::SecretString;
 use encamp_ui::command::{Commands, Invocation};
 use encamp_ui::{Cluster, CommandOutput, NoCommand, Source, Unreachable};
 use futures_util::future::BoxFuture;
+use tokio::runtime::Runtime;
 
+use super::shown;
+use crate::cluster::SnapshotFlags;
 use crate::command::Registry;
+use crate::context::Context;
+use crate::error::{CommandResult, ErrorContext};
+use crate::file_state::FileState;
 
 /// A file.
 pub(super) struct FileCluster {
-    pub(super) api: FrozenApi,
-    pub(super) source: Source,
-    pub(super) commands: Commands,
+    api: FrozenApi,
+    source: Source,
+    commands: Commands,
     /// What commands have of the environment.
-    pub(super) environment: Vec<(&'static str, OsString)>,
-    pub(super) directory: PathBuf,
+    environment: Vec<(&'static str, OsString)>,
+    directory: PathBuf,
     /// The flags that make a command read the file.
-    pub(super) flags: Vec<String>,
-    pub(super) registry: Registry,
+    flags: Vec<String>,
+    registry: Registry,
+}
+
+impl FileCluster {
+    /// Reads a file. Commands about it run in `directory` with `environment`.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub(super) fn open(
+        context: &mut Context<'_, '_>,
+        name: &str,
+        reading: &SnapshotFlags,
+        runtime: &Runtime,
+        directory: &Path,
+        commands: Commands,
+        environment: Vec<(&'static str, OsString)>,
+    ) -> CommandResult<Arc<FileCluster>> {
+        let state = FileState::read(name, reading, context.env)?;
+        state.notes.iter().for_each(|note| context.ui.warn(note));
+        let api = runtime.block_on(FrozenApi::start(state.store, state.now)).context("Error reading snapshot")?;
+        let mut flags = vec![format!("-snapshot={}", context.env.directory.join(name).display())];
+        flags.extend(reading.ignore_unknown_tables.then(|| "-ignore-unknown-tables".to_string()));
+        Ok(Arc::new(FileCluster {
+            api,
+            source: Source::File { name: shown(name), taken: state.taken.unwrap_or(0) },
+            commands,
+            environment,
+            directory: directory.to_path_buf(),
+            flags,
+            registry: Registry::new(),
+        }))
+    }
+
+    /// Stops what answers requests.
+    pub(super) async fn stop(&self) {
+        self.api.stop().await;
+    }
 }
 
 /// The arguments with the flags for the file behind the words of the command, if the command has such flags.

@@ -3,33 +3,37 @@
 //! [`OpenCluster`] is a running cluster ([`live`]), or a snapshot file or server backup ([`file`]), with the runtime that
 //! answers its requests and the directory in which commands about it run.
 
+#[cfg(feature = "agent")]
+mod file;
+#[cfg(not(feature = "agent"))]
+#[path = "file_absent.rs"]
 mod file;
 mod live;
 
 use std::ffi::OsString;
-use std::io;
-use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use encamp_agent::frozen::FrozenApi;
 use encamp_api::Client;
+use encamp_host::platform::files::DirBuilderExt as _;
+use encamp_ui::Cluster;
 use encamp_ui::command::Commands;
-use encamp_ui::{Cluster, Source};
 use tokio::runtime::{Builder, Runtime};
-use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use self::file::FileCluster;
 use self::live::Live;
 use crate::cluster::SnapshotFlags;
-use crate::command::Registry;
 use crate::context::Context;
 use crate::error::{CommandResult, ErrorContext};
-use crate::file_state::FileState;
 
 /// Variables that commands have of this process besides those of every command: where caches are.
-const INHERITED: &[&str] = &["HOME", "XDG_CACHE_HOME", "ENCAMP_CACHE_DIR"];
+const INHERITED: &[&str] = if cfg!(windows) {
+    // Without the last one, no program can use the network.
+    &["USERPROFILE", "XDG_CACHE_HOME", "ENCAMP_CACHE_DIR", "SystemRoot"]
+} else {
+    &["HOME", "XDG_CACHE_HOME", "ENCAMP_CACHE_DIR"]
+};
 
 /// A cluster that answers requests and commands until it is closed.
 pub(crate) struct OpenCluster {
@@ -55,23 +59,18 @@ impl OpenCluster {
         reading: &SnapshotFlags,
         limit: Duration,
     ) -> CommandResult<OpenCluster> {
-        let runtime = runtime()?;
-        let state = FileState::read(name, reading, context.env)?;
-        let shown = Path::new(name).file_name().map_or_else(|| name.into(), |n| n.to_string_lossy().into_owned());
-        state.notes.iter().for_each(|note| context.ui.warn(note));
-        let api = runtime.block_on(FrozenApi::start(state.store, state.now)).context("Error reading snapshot")?;
-        let mut flags = vec![format!("-snapshot={}", context.env.directory.join(name).display())];
-        flags.extend(reading.ignore_unknown_tables.then(|| "-ignore-unknown-tables".to_string()));
-        let directory = scratch()?;
-        let file = Arc::new(FileCluster {
-            api,
-            source: Source::File { name: shown.clone(), taken: state.taken.unwrap_or(0) },
-            commands: commands(limit)?,
-            environment: environment(),
-            directory: directory.clone(),
-            flags,
-            registry: Registry::new(),
-        });
+        let (runtime, directory) = (runtime()?, scratch()?);
+        let commands = commands(limit)?;
+        let opened = FileCluster::open(context, name, reading, &runtime, &directory, commands, environment());
+        let file = match opened {
+            Ok(file) => file,
+            Err(e) => {
+                // Nothing can be done about it here; the directory is private.
+                let _ = std::fs::remove_dir_all(&directory);
+                return Err(e);
+            }
+        };
+        let shown = shown(name);
         Ok(OpenCluster { cluster: file.clone(), shown, runtime, directory, file: Some(file) })
     }
 
@@ -88,13 +87,18 @@ impl OpenCluster {
     /// Stops what answers, and removes temporary files.
     pub(crate) fn close(self) {
         if let Some(file) = self.file {
-            self.runtime.block_on(file.api.stop());
+            self.runtime.block_on(file.stop());
         }
         // Nothing can be done about it here; the directory is private.
         let _ = std::fs::remove_dir_all(&self.directory);
         // Requests that are still open must not delay the exit.
         self.runtime.shutdown_background();
     }
+}
+
+/// How a file is named: without its directory.
+fn shown(file: &str) -> String {
+    Path::new(file).file_name().map_or_else(|| file.into(), |n| n.to_string_lossy().into_owned())
 }
 
 /// A runtime for requests.
@@ -123,34 +127,4 @@ fn scratch() -> CommandResult<PathBuf> {
     let directory = std::env::temp_dir().join(format!("encamp-ui-{}", encamp_host::ids::uuid()));
     std::fs::DirBuilder::new().mode(0o700).create(&directory).context("Error creating a temporary directory")?;
     Ok(directory)
-}
-
-/// The signals that end a command.
-pub(crate) struct Signals {
-    interrupt: Signal,
-    terminate: Signal,
-    hangup: Signal,
-}
-
-impl Signals {
-    /// Receives the signals from now on. Must be called inside a runtime.
-    ///
-    /// # Errors
-    /// The system refuses to deliver them.
-    pub(crate) fn new() -> io::Result<Signals> {
-        Ok(Signals {
-            interrupt: signal(SignalKind::interrupt())?,
-            terminate: signal(SignalKind::terminate())?,
-            hangup: signal(SignalKind::hangup())?,
-        })
-    }
-
-    /// Waits for one of them.
-    pub(crate) async fn next(&mut self) {
-        tokio::select! {
-            _ = self.interrupt.recv() => {}
-            _ = self.terminate.recv() => {}
-            _ = self.hangup.recv() => {}
-        }
-    }
 }

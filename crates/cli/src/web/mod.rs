@@ -110,18 +110,25 @@ impl Run for Web {
     }
 }
 
-/// The program that opens the default browser.
-const OPENER: &str = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
+/// The program that opens the default browser, and its arguments before the address.
+const OPENER: (&str, &[&str]) = if cfg!(target_os = "macos") {
+    ("open", &[])
+} else if cfg!(windows) {
+    // No shell, which would read the address as a command.
+    ("rundll32", &["url.dll,FileProtocolHandler"])
+} else {
+    ("xdg-open", &[])
+};
 
 /// The command that opens a URL with the default browser.
 pub(super) fn opener(url: &str) -> Command {
-    let mut command = Command::new(OPENER);
-    command.arg(url).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut command = Command::new(OPENER.0);
+    command.args(OPENER.1).arg(url).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     command
 }
 
 /// Opens a URL with the default browser.
 fn open(url: &str) -> std::io::Result<()> {
     let status = opener(url).status()?;
-    if status.success() { Ok(()) } else { Err(std::io::Error::other(format!("{OPENER} ended with {status}"))) }
+    if status.success() { Ok(()) } else { Err(std::io::Error::other(format!("{} ended with {status}", OPENER.0))) }
 }

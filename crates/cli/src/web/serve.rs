@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use encamp_host::platform::signals::EndSignals;
 use encamp_model::{SecretString, quoted};
 use encamp_ui::command::PAGE_LIMIT;
 use encamp_ui::{Cluster, Entrance};
@@ -22,7 +23,7 @@ use crate::context::Context;
 use crate::error::{CommandResult, ErrorContext};
 use crate::general::GeneralFlags;
 use crate::status;
-use crate::ui_cluster::{OpenCluster, Signals, runtime};
+use crate::ui_cluster::{OpenCluster, runtime};
 
 /// The bytes of the token in the address.
 const RANDOM: usize = 32;
@@ -97,7 +98,7 @@ fn until_stopped(
 ) -> CommandResult<u8> {
     context.env.terminal.handle_signals_in_command();
     let listening = runtime.block_on(async {
-        let signals = Signals::new()?;
+        let signals = EndSignals::listen()?;
         Ok((TcpListener::bind((Ipv4Addr::LOCALHOST, serving.port)).await?, signals))
     });
     let (listener, mut signals) = listening.map_err(|e: io::Error| e).context("Error serving the web UI")?;
@@ -123,7 +124,7 @@ fn until_stopped(
                     }
                 }
                 served = &mut served => return served.context("Error serving the web UI"),
-                () = signals.next() => return Ok(()),
+                _ = signals.next() => return Ok(()),
             }
         }
     })?;

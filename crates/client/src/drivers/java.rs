@@ -15,20 +15,9 @@ use super::config_block::{Block, ConfigError};
 use super::exec::{self, Exec};
 use super::supervisor::order::Order;
 use super::{Capabilities, Driver, DriverError, Fingerprint, RunningTask, StartFailure, StartTask, Started};
+use encamp_model::driver_options;
 use std::collections::BTreeMap;
 
-pub(super) const KEYS: &[&str] = &[
-    "class",
-    "class_path",
-    "jar_path",
-    "jvm_options",
-    "args",
-    "pid_mode",
-    "ipc_mode",
-    "cap_add",
-    "cap_drop",
-    "work_dir",
-];
 /// The program.
 const PROGRAM: &str = "java";
 /// How long it may take to tell its version.
@@ -53,7 +42,7 @@ impl Java {
 
     fn order(&self, task: &StartTask) -> Result<Order, StartFailure> {
         let block = Block(&task.config);
-        block.only(KEYS)?;
+        block.only(driver_options::JAVA)?;
         let args = arguments(&block)?;
         let order = self.exec.isolated(task, &block)?;
         let program = find().unwrap_or_else(|| PROGRAM.into());

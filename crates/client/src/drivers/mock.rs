@@ -20,34 +20,10 @@ use crate::config::MockConfig;
 use crate::directory::{Directory, Links};
 use crate::logs::rotate::Rotator;
 use crate::processes::Table;
+use encamp_model::driver_options::{MOCK_COMMAND, MOCK_TASK};
 use encamp_model::duration;
 use encamp_model::stats::TaskResourceUsage;
 use encamp_model::stats::{MemoryStats, ResourceUsage};
-
-pub(super) const COMMAND_KEYS: &[&str] = &[
-    "run_for",
-    "exit_code",
-    "exit_signal",
-    "exit_err_msg",
-    "signal_error",
-    "plugin_exit_after",
-    "stdout_string",
-    "stdout_repeat",
-    "stdout_repeat_duration",
-    "stderr_string",
-    "stderr_repeat",
-    "stderr_repeat_duration",
-    "kill_after",
-];
-pub(super) const TASK_KEYS: &[&str] = &[
-    "start_error",
-    "start_error_recoverable",
-    "start_block_for",
-    "driver_ip",
-    "driver_advertise",
-    "driver_port_map",
-    "exec_command",
-];
 
 /// The behaviour of a simulated process.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -122,7 +98,7 @@ impl Mock {
 
     async fn start_task(&self, task: StartTask) -> Result<Started, StartFailure> {
         let block = Block(&task.config);
-        let known: Vec<&str> = COMMAND_KEYS.iter().chain(TASK_KEYS).copied().collect();
+        let known: Vec<&str> = MOCK_COMMAND.iter().chain(MOCK_TASK).copied().collect();
         block.only(&known)?;
         let fatal = |e: ConfigError| StartFailure::fatal(e);
         let wait = block.duration("start_block_for").map_err(fatal)?;
@@ -136,7 +112,7 @@ impl Mock {
         let beside = match block.block("exec_command").map_err(fatal)? {
             Some(inner) => {
                 let inner = Block(&inner);
-                inner.only(COMMAND_KEYS)?;
+                inner.only(MOCK_COMMAND)?;
                 Some(Script::read(&inner).map_err(fatal)?)
             }
             None => None,

@@ -32,17 +32,3 @@ pub use self::start::{
     VolumeMounts,
 };
 pub use crate::logs::rotate::LogSettings;
-/// The drivers whose options are known.
-pub const NAMES: &[&str] = &["docker", "exec", "java", "mock_driver", "raw_exec"];
-
-/// The options that the `config` block of a task of a driver may set; empty for drivers that are not known.
-pub fn options(driver: &str) -> Vec<&'static str> {
-    match driver {
-        "docker" => docker::task_config::KEYS.to_vec(),
-        "exec" => exec::KEYS.to_vec(),
-        "java" => java::KEYS.to_vec(),
-        "mock_driver" => mock::COMMAND_KEYS.iter().chain(mock::TASK_KEYS).copied().collect(),
-        "raw_exec" => raw_exec::KEYS.to_vec(),
-        _ => Vec::new(),
-    }
-}

@@ -16,11 +16,8 @@ use crate::config::RawExecConfig;
 use crate::directory::{Directory, Links, PathError};
 use crate::programs::is_executable;
 use crate::users::{self, UserError};
-use encamp_model::glob;
+use encamp_model::{driver_options, glob};
 use std::collections::BTreeMap;
-
-pub(super) const KEYS: &[&str] =
-    &["command", "args", "work_dir", "oom_score_adj", "cgroup_v2_override", "cgroup_v1_override", "denied_envvars"];
 
 /// The driver.
 pub(crate) struct RawExec {
@@ -63,7 +60,7 @@ impl RawExec {
     /// Everything but the user and the place of the program.
     fn order(&self, task: &StartTask) -> Result<Order, ConfigError> {
         let block = Block(&task.config);
-        block.only(KEYS)?;
+        block.only(driver_options::RAW_EXEC)?;
         let command = block.required("command")?;
         let denied: Vec<_> = self.config.denied_envvars.iter().cloned().chain(block.texts("denied_envvars")?).collect();
         let allowed = |k: &str| !denied.iter().any(|pattern| glob::matches(pattern, k));

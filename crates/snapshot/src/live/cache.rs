@@ -7,6 +7,7 @@ use std::fs::{self, DirBuilder};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use encamp_host::platform::files::DirBuilderExt;
 use sha2::{Digest, Sha256};
 
 use super::Collected;
@@ -67,9 +68,5 @@ impl Cache {
 
 /// A directory only the user can look into.
 fn create_private(folder: &Path) -> io::Result<()> {
-    let mut builder = DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder)
+    DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }

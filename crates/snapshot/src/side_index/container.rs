@@ -2,9 +2,9 @@
 
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::{FileExt, MetadataExt};
 use std::sync::Arc;
 
+use encamp_host::platform::files::{FileExt, Identity};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -38,14 +38,8 @@ impl Owner {
     /// This build with options for a file of a length; `None` if the build is not known.
     pub(super) fn this(options: Options, length: u64) -> Option<Owner> {
         let program = std::env::current_exe().ok()?.metadata().ok()?;
-        let text = format!(
-            "{} {} {} {} {}",
-            env!("CARGO_PKG_VERSION"),
-            program.len(),
-            program.ino(),
-            program.mtime(),
-            program.mtime_nsec()
-        );
+        let Identity { file, modified: (seconds, nanos), .. } = Identity::of(&program);
+        let text = format!("{} {} {file} {seconds} {nanos}", env!("CARGO_PKG_VERSION"), program.len());
         Some(Owner { build: Sha256::digest(text).into(), lenient: options.lenient, length })
     }
 }

@@ -2,10 +2,10 @@
 
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::{FileExt, MetadataExt};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
+use encamp_host::platform::files::{self, FileExt};
 use sha2::{Digest, Sha256};
 
 /// A hash of some content.
@@ -19,22 +19,13 @@ const CHUNK: u64 = 1 << 20;
 pub(super) struct Identity {
     /// In bytes.
     pub(super) length: u64,
-    device: u64,
-    inode: u64,
-    modified: (i64, i64),
-    changed: (i64, i64),
+    file: files::Identity,
 }
 
 impl Identity {
     pub(super) fn of(file: &File) -> io::Result<Identity> {
         let m = file.metadata()?;
-        Ok(Identity {
-            length: m.len(),
-            device: m.dev(),
-            inode: m.ino(),
-            modified: (m.mtime(), m.mtime_nsec()),
-            changed: (m.ctime(), m.ctime_nsec()),
-        })
+        Ok(Identity { length: m.len(), file: files::Identity::of(&m) })
     }
 }
 

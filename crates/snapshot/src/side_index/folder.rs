@@ -2,12 +2,10 @@
 
 use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
 use std::io;
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use rustix::fs::OFlags;
+use encamp_host::platform::files::{DirBuilderExt, OpenOptionsExt, is_own, open_itself};
 use sha2::{Digest, Sha256};
 
 /// How names of indexes end.
@@ -35,11 +33,6 @@ pub struct IndexFile {
     pub used: SystemTime,
 }
 
-/// Whether something belongs to the user, and nobody else can change it.
-fn is_own(metadata: &Metadata) -> bool {
-    metadata.uid() == rustix::process::geteuid().as_raw() && metadata.mode() & 0o022 == 0
-}
-
 impl Folder {
     /// The directory within the cache directory of the user.
     pub fn new(cache: &Path) -> Folder {
@@ -53,7 +46,7 @@ impl Folder {
 
     /// The place of the index of a snapshot file; `None` if the file is not there.
     pub(super) fn place(&self, snapshot: &Path) -> Option<PathBuf> {
-        let hash = Sha256::digest(fs::canonicalize(snapshot).ok()?.as_os_str().as_bytes());
+        let hash = Sha256::digest(fs::canonicalize(snapshot).ok()?.as_os_str().as_encoded_bytes());
         let name: String = hash.iter().take(16).map(|b| format!("{b:02x}")).collect();
         Some(self.0.join(format!("{name}.{ENDING}")))
     }
@@ -68,8 +61,7 @@ impl Folder {
         if !self.is_safe() {
             return None;
         }
-        let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
-        let file = OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(&place).ok()?;
+        let file = open_itself(&place).ok()?;
         let metadata = file.metadata().ok()?;
         if !metadata.is_file() || !is_own(&metadata) {
             return None;

@@ -4,11 +4,11 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io;
 use std::ops::Range;
-use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use encamp_host::platform::files::FileExt;
 use parking_lot::Mutex;
 use rustc_hash::FxBuildHasher;
 

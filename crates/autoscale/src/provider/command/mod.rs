@@ -4,12 +4,16 @@
 use std::process::Stdio;
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
-use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout};
+use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 
+use self::processes::Processes;
 use super::{Answer, GroupId, Instance, InstanceState, Provider, ProviderError, ScalingGroup, limits};
+
+#[cfg_attr(unix, path = "processes_unix.rs")]
+#[cfg_attr(not(unix), path = "processes_windows.rs")]
+mod processes;
 
 /// The version of the protocol.
 const VERSION: u32 = 1;
@@ -17,8 +21,6 @@ const VERSION: u32 = 1;
 const STDERR: usize = 4 << 10;
 /// How long output is waited for when the program has ended: a process that left its group may hold the pipe.
 const REMAINDER: Duration = Duration::from_secs(1);
-/// How often the end of a program is looked for. Output usually ends with it, so that it is there at the first look.
-const LOOK: Duration = Duration::from_millis(10);
 /// How long a killed program may take to end.
 const AFTER_KILL: Duration = Duration::from_secs(1);
 
@@ -141,28 +143,6 @@ struct Ran {
     stderr: Vec<u8>,
 }
 
-/// A program that runs. Until it is reaped its ID, and with it that of its group, is not used again.
-struct Running {
-    child: Child,
-    group: Option<Pid>,
-}
-
-impl Running {
-    /// Ends everything that is in the program's process group.
-    fn kill(&mut self) {
-        if let Some(group) = self.group.take() {
-            // A group that has ended by itself is none to end.
-            let _ = kill_process_group(group, Signal::KILL);
-        }
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        self.kill();
-    }
-}
-
 impl Command {
     /// The provider with that program.
     pub fn new(settings: CommandSettings) -> Command {
@@ -202,19 +182,13 @@ impl Command {
     /// Runs the program to its end. When this is dropped early, the program's process group is killed.
     async fn run(&self, request: &[u8]) -> Result<Ran, ProviderError> {
         let failed = |e: std::io::Error| ProviderError::Failed(format!("{}: {e}", self.settings.program));
-        let mut child = tokio::process::Command::new(&self.settings.program)
-            .args(&self.settings.arguments)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .process_group(0)
-            .kill_on_drop(true)
-            .spawn()
-            .map_err(failed)?;
-        let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-        let group = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
-        let mut running = Running { child, group };
-        let (Some(pid), (Some(stdin), Some(stdout), Some(stderr))) = (group, pipes) else {
+        let mut program = tokio::process::Command::new(&self.settings.program);
+        program.args(&self.settings.arguments).kill_on_drop(true);
+        program.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut running = Processes::start(&mut program).map_err(failed)?;
+        let child = running.child();
+        let (Some(stdin), Some(stdout), Some(stderr)) = (child.stdin.take(), child.stdout.take(), child.stderr.take())
+        else {
             return Err(ProviderError::Failed(format!("{} has no pipes", self.settings.program)));
         };
         let mut out = Vec::new();
@@ -224,10 +198,10 @@ impl Command {
             tokio::select! {
                 done = &mut streams => {
                     done?;
-                    ended(pid).await.map_err(failed)?;
+                    running.ended().await.map_err(failed)?;
                     true
                 }
-                exit = ended(pid) => {
+                exit = running.ended() => {
                     exit.map_err(failed)?;
                     // Processes that the program left running hold its pipes.
                     running.kill();
@@ -246,21 +220,9 @@ impl Command {
             );
         }
         running.kill();
-        let status = tokio::time::timeout(AFTER_KILL, running.child.wait()).await;
+        let status = tokio::time::timeout(AFTER_KILL, running.child().wait()).await;
         let status = status.map_err(|_| ProviderError::Failed(format!("{} is not reaped", self.settings.program)))?;
         Ok(Ran { status: status.map_err(failed)?, stdout: out, stderr: err })
-    }
-}
-
-/// Waits until a program has ended, and leaves it to be reaped.
-async fn ended(pid: Pid) -> std::io::Result<()> {
-    loop {
-        let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
-        match waitid(WaitId::Pid(pid), options) {
-            Ok(Some(_)) => return Ok(()),
-            Ok(None) | Err(rustix::io::Errno::INTR) => tokio::time::sleep(LOOK).await,
-            Err(e) => return Err(e.into()),
-        }
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::time::Instant;
 
+use rustix::process::{Pid, Signal};
+
 use super::*;
 
 const WEB: GroupId<'static> = GroupId { pool: "web", region: "eu-1" };

@@ -9,67 +9,7 @@ use serde_json::Value;
 use super::super::config_block::{Block, ConfigError};
 use super::settings;
 use crate::config::docker::Logging;
-
-pub(in crate::drivers) const KEYS: &[&str] = &[
-    "image",
-    "command",
-    "args",
-    "entrypoint",
-    "ports",
-    "port_map",
-    "network_mode",
-    "network_aliases",
-    "hostname",
-    "extra_hosts",
-    "dns_servers",
-    "dns_search_domains",
-    "dns_options",
-    "volumes",
-    "mount",
-    "mounts",
-    "devices",
-    "auth",
-    "auth_soft_fail",
-    "force_pull",
-    "load",
-    "image_pull_timeout",
-    "labels",
-    "logging",
-    "privileged",
-    "cap_add",
-    "cap_drop",
-    "cgroupns",
-    "cpu_hard_limit",
-    "cpu_cfs_period",
-    "cpuset_cpus",
-    "memory_hard_limit",
-    "pids_limit",
-    "shm_size",
-    "sysctl",
-    "ulimit",
-    "storage_opt",
-    "security_opt",
-    "readonly_rootfs",
-    "init",
-    "interactive",
-    "tty",
-    "ipc_mode",
-    "pid_mode",
-    "uts_mode",
-    "userns_mode",
-    "runtime",
-    "group_add",
-    "ipv4_address",
-    "ipv6_address",
-    "advertise_ipv6_address",
-    "mac_address",
-    "healthchecks",
-    "isolation",
-    "oom_score_adj",
-    "volume_driver",
-    "work_dir",
-    "container_exists_attempts",
-];
+use encamp_model::driver_options;
 
 /// A login at a registry.
 #[derive(Clone, Default, PartialEq, Eq)]
@@ -172,7 +112,7 @@ impl TaskConfig {
     /// Reads a block.
     pub(crate) fn read(config: &BTreeMap<String, Value>) -> Result<TaskConfig, ConfigError> {
         let b = Block(config);
-        b.only(KEYS)?;
+        b.only(driver_options::DOCKER)?;
         let image = b.text("image")?;
         let image = image.trim().trim_start_matches("https://").trim_start_matches("http://").to_string();
         if image.is_empty() {

@@ -35,8 +35,8 @@ use crate::cgroups::{Cgroups, Isolated};
 use crate::config::exec::{ExecConfig, NamespaceMode};
 use crate::directory::{Directory, Links};
 use crate::users;
+use encamp_model::driver_options;
 
-pub(super) const KEYS: &[&str] = &["command", "args", "pid_mode", "ipc_mode", "cap_add", "cap_drop", "work_dir"];
 /// The user of tasks that name none.
 const USER: &str = "nobody";
 /// The devices that a task may use: standard ones and terminals. It may make any node, but can't open it.
@@ -103,7 +103,7 @@ impl Exec {
 
     fn order(&self, task: &StartTask) -> Result<Order, StartFailure> {
         let block = Block(&task.config);
-        block.only(KEYS)?;
+        block.only(driver_options::EXEC)?;
         let command = block.required("command")?;
         let order = self.isolated(task, &block)?;
         Ok(Order { command: command.into(), args: block.texts("args")?, ..order })
