@@ -4,7 +4,7 @@ class Encamp < Formula
   version "@VERSION@"
   sha256 "@SHA256@"
   license "MPL-2.0"
-  depends_on :linux
+  @SYSTEM@
 
   def install
     bin.install "encamp"

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use crate::archive::gzip;
 use crate::failure::{Failure, Outcome, read};
+use crate::program;
 
 /// A file or directory of an archive.
 #[derive(Debug, Clone)]
@@ -85,15 +86,17 @@ pub(crate) fn package(root: &Path, documents: &Documents) -> Outcome<Vec<Entry>>
 ///
 /// # Errors
 /// A file of the sources is missing.
-pub(crate) fn tarball(root: &Path, documents: &Documents) -> Outcome<Vec<Entry>> {
+pub(crate) fn tarball(root: &Path, target: &str, documents: &Documents) -> Outcome<Vec<Entry>> {
     let mut entries = vec![
-        Entry::file("encamp", 0o755, documents.program.clone()),
+        Entry::file(program::file_name(target), 0o755, documents.program.clone()),
         Entry::file("THIRD-PARTY", 0o644, documents.third_party.clone()),
     ];
     for name in ["LICENSE", "README.md", "CHANGELOG.md"] {
         entries.push(Entry::file(name, 0o644, read(&root.join(name))?));
     }
-    for directory in ["man", "completions", "packaging/linux", "docs/guide", "docs/reference"] {
+    // Configuration and units of agents.
+    let of_system: &[&str] = if target.contains("-linux-") { &["packaging/linux"] } else { &[] };
+    for directory in [&["man", "completions", "docs/guide", "docs/reference"], of_system].concat() {
         for (name, bytes) in files(&root.join(directory))? {
             entries.push(Entry::file(format!("{directory}/{name}"), 0o644, bytes));
         }

@@ -7,6 +7,7 @@ use std::process::Command;
 use serde_json::Value;
 
 use crate::failure::{Failure, Outcome, read_text};
+use crate::program;
 
 /// What a library is used for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,7 +88,7 @@ fn tree(root: &Path, target: &str, edges: &str) -> Outcome<BTreeSet<(String, Str
         "--format",
         "{p}",
     ];
-    let text = cargo(root, &arguments)?;
+    let text = cargo(root, &[&arguments, program::features(target)].concat())?;
     let line = |line: &str| {
         let (name, rest) = line.split_once(" v")?;
         let version = rest.split_whitespace().next()?;

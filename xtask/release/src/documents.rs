@@ -64,7 +64,8 @@ pub(crate) fn provenance(root: &Path, facts: &Facts, directory: &Path) -> Outcom
     Ok(text)
 }
 
-/// The recipes of Homebrew, Nix and the Arch User Repository, with the version and the sum of the archive.
+/// The recipes of package managers for the target, with the version and the sum of the archive: of Homebrew, and for
+/// Linux of Nix and the Arch User Repository.
 ///
 /// # Errors
 /// A template is missing, or holds a name that there is no value for.
@@ -73,7 +74,14 @@ pub(crate) fn recipes(root: &Path, facts: &Facts, tarball: &[u8], url: Option<&s
     let url = url.unwrap_or("https://downloads.invalid/encamp");
     let archive = format!("{}.tar.gz", facts.stem());
     let (address, sum) = (format!("{url}/{archive}"), sha256(tarball));
+    let system = if facts.target.contains("-linux-") {
+        "depends_on :linux".to_string()
+    } else {
+        let processor = if facts.architecture.rust == "aarch64" { "arm64" } else { facts.architecture.rust };
+        format!("depends_on :macos\n  depends_on arch: :{processor}")
+    };
     let values = [
+        ("@SYSTEM@", &system),
         ("@VERSION@", facts.version.as_str()),
         ("@SHA256@", &sum),
         ("@URL@", &address),
@@ -81,7 +89,13 @@ pub(crate) fn recipes(root: &Path, facts: &Facts, tarball: &[u8], url: Option<&s
         ("@ARCHITECTURE@", facts.architecture.rust),
     ];
     let mut out = Vec::new();
-    for (template, name) in [("homebrew.rb", "encamp.rb"), ("nix.nix", "encamp.nix"), ("aur.PKGBUILD", "PKGBUILD")] {
+    let all = [("homebrew.rb", "encamp.rb"), ("nix.nix", "encamp.nix"), ("aur.PKGBUILD", "PKGBUILD")];
+    let count = match &facts.target {
+        target if target.contains("-linux-") => all.len(),
+        target if target.contains("-apple-") => 1,
+        _ => 0,
+    };
+    for (template, name) in all.into_iter().take(count) {
         let file = root.join("packaging/recipes").join(template);
         let text = values.iter().fold(read_text(&file)?, |text, (name, value)| text.replace(name, value));
         let unknown = text.split('@').skip(1).step_by(2).find(|word| word.chars().all(|c| c.is_ascii_uppercase()));

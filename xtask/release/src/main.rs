@@ -39,7 +39,8 @@ Without a command, the files are made in dist/.
   make
     --out DIRECTORY       Where the files go. Default: dist
     --program FILE        Package this program instead of building one
-    --target TRIPLE       Build for this target. Default: x86_64-unknown-linux-gnu, linked statically
+    --target TRIPLE       Build for this target. Default: x86_64-unknown-linux-gnu, linked statically. For macOS and
+                          Windows: the command line without the agent, as an archive
     --sign-key FILE       Sign SHA256SUMS with this minisign key, which must have no password
     --download-url URL    Where the files will be found; written into the recipes
   verify

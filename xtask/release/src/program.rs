@@ -5,6 +5,16 @@ use std::process::Command;
 
 use crate::failure::{Failure, Outcome, read};
 
+/// The arguments of Cargo about features: the agent is for Linux alone.
+pub(crate) fn features(target: &str) -> &'static [&'static str] {
+    if target.contains("-linux-") { &[] } else { &["--no-default-features"] }
+}
+
+/// The name of the program's file.
+pub(crate) fn file_name(target: &str) -> &'static str {
+    if target.contains("windows") { "encamp.exe" } else { "encamp" }
+}
+
 /// The program for a target.
 ///
 /// # Errors
@@ -26,17 +36,18 @@ pub(crate) fn build(root: &Path, target: &str, epoch: u64) -> Outcome<Vec<u8>> {
         mapped.iter().map(|(from, to)| format!("-ffile-prefix-map={}={to}", from.display())).collect();
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.args(["build", "--locked", "--release", "--package", "encamp", "--target", target]);
+    command.args(features(target));
     command.current_dir(root).env("CARGO_ENCODED_RUSTFLAGS", flags.join("\x1f")).env("CARGO_INCREMENTAL", "0");
     command.env("SOURCE_DATE_EPOCH", epoch.to_string());
     for language in ["CFLAGS", "CXXFLAGS"] {
         command.env(format!("{language}_{}", target.replace('-', "_")), compiler.join(" "));
     }
-    eprintln!("+ cargo build --locked --release --package encamp --target {target}");
+    let shown = [&[""], features(target)].concat().join(" ");
+    eprintln!("+ cargo build --locked --release --package encamp --target {target}{shown}");
     let status = command.status().map_err(|e| Failure::Command(format!("cargo build: {e}")))?;
     if !status.success() {
         return Err(Failure::Command(format!("cargo build: {status}")));
     }
-    let name = if target.contains("windows") { "encamp.exe" } else { "encamp" };
     let folder = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
-    read(&folder.join(target).join("release").join(name))
+    read(&folder.join(target).join("release").join(file_name(target)))
 }

@@ -120,7 +120,7 @@ pub(crate) fn make(request: &Request) -> Outcome<()> {
     put("RELEASE-NOTES.md", &documents::notes(&read_text(&root.join("CHANGELOG.md"))?, &facts.version)?)?;
     let files = Documents { third_party, program };
     let inside = format!("{}/", facts.stem());
-    let entries = archive::with_directories(contents::tarball(root, &files)?);
+    let entries = archive::with_directories(contents::tarball(root, &facts.target, &files)?);
     let tarball = archive::gzip(&archive::tar(&entries, &inside, facts.epoch)?)?;
     put(&format!("{}.tar.gz", facts.stem()), &tarball)?;
     if request.target.contains("-linux-") {
