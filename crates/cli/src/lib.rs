@@ -157,6 +157,7 @@ pub mod suggest;
 pub mod system;
 pub mod terminal;
 pub mod tls;
+#[cfg(unix)]
 pub mod top;
 pub mod tristate;
 mod ui_cluster;

@@ -12,7 +12,7 @@ use encamp_model::SecretString;
 
 use super::cluster::SnapshotFlags;
 use super::prelude::*;
-use super::ui_cluster::{OpenCluster, runtime};
+use super::ui_cluster::{Caller, OpenCluster, runtime};
 
 /// Serve programs with tools that plan and explain
 ///
@@ -61,13 +61,13 @@ impl Run for Mcp {
             let mut secrets = Vec::new();
             let open = match &self.snapshot {
                 Some(_) if self.allow_writes => return Err(WritesToFile.into()),
-                Some(file) => OpenCluster::of_file(context, file, &self.reading, LONGEST)?,
+                Some(file) => OpenCluster::of_file(context, file, &self.reading, (LONGEST, Caller::Other))?,
                 None => {
                     let client = self.general.client(context.env)?;
                     let config = client.config();
                     secrets.extend(config.token.clone());
                     secrets.extend(config.http_auth.clone().and_then(|(_, password)| password));
-                    OpenCluster::of_client(client, runtime()?, LONGEST)?
+                    OpenCluster::of_client(client, runtime()?, (LONGEST, Caller::Other), &context.env.directory)?
                 }
             };
             let served = session(&open, secrets, self.allow_writes, context);

@@ -176,6 +176,7 @@ pub const COMMANDS: &[fn() -> Entry] = commands![
     agent_monitor::Monitor,
     agent_export::MonitorExport,
     web::Web,
+    #[cfg(unix)]
     top::Top,
     server::ServerMembers,
     server::ServerJoin,

@@ -1,17 +1,31 @@
 //! The terminal UI: views of a cluster on a terminal, over its HTTP API.
 //!
-//! [`view`]: the views, what they read, and how rows are made of answers. [`model`]: the state of the screen and how keys
-//! and answers change it, without clock and I/O. [`draw`]: the state as a screen. [`run`]: the loop that reads keys,
-//! requests and signals, and restores the terminal.
+//! A module uses only those before it:
 //!
-//! **May use** `encamp_host` (signals), `encamp_ui`. **Never** holds rules: what servers accept.
+//! 1. [`input`]: bytes of the terminal as keys. [`row`]: objects, and rows of lists. [`view`]: the views and what they
+//!    read. [`help`]: the keys.
+//! 2. [`rows`], [`events`], [`queues`], [`topology`]: answers of the API as rows and blocks. [`list`]: filter and order.
+//!    [`actions`]: what can be done to objects.
+//! 3. [`messages`]: what happens to the state, and what the loop does for it. [`state`]: the state of the screen, without
+//!    clock and I/O. [`draw`]: the state as a screen.
+//! 4. [`run`]: the loop that reads keys, requests and signals, and restores the terminal.
+//!
+//! **May use** `encamp_ui`. **Never** holds rules: what servers accept and how jobs are placed. What plans, explains and
+//! changes are the commands of the program, which [`encamp_ui::Cluster`] runs.
 
 #![warn(missing_docs)]
 
+pub mod actions;
 pub mod draw;
-pub mod model;
+pub mod events;
+pub mod help;
+pub mod input;
+pub mod list;
+pub mod messages;
+pub mod queues;
+pub mod row;
+pub mod rows;
 pub mod run;
-#[cfg_attr(unix, path = "signals_unix.rs")]
-#[cfg_attr(not(unix), path = "signals_windows.rs")]
-mod signals;
+pub mod state;
+pub mod topology;
 pub mod view;

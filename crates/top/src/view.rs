@@ -1,12 +1,11 @@
-//! The views: what each reads from the HTTP API, its columns, and rows made of the answers.
+//! The views: their names, what each reads from the HTTP API, and its columns.
 
-use encamp_model::{ClientStatus, DeploymentStatus, EvalStatus, NodeEligibility, NodeStatus};
-use serde_json::Value;
+use crate::row::{Kind, Object, encoded};
 
-/// A list of objects of one kind.
+/// What the screen shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum View {
-    /// Jobs of all namespaces.
+    /// Jobs.
     Jobs,
     /// Allocations.
     Allocations,
@@ -18,35 +17,50 @@ pub enum View {
     Evaluations,
     /// Servers, as members of the gossip pool.
     Servers,
+    /// Events of the cluster as they happen.
+    Events,
+    /// All nodes as blocks with their use of CPU and memory.
+    Topology,
+    /// Queues of the leader: evaluations and plans that wait.
+    Queues,
+    /// The plan of a job file.
+    Plan,
+    /// What happens if nodes are lost or drained.
+    WhatIf,
 }
 
-/// All views in the order of their number keys.
-pub const VIEWS: [View; 6] =
-    [View::Jobs, View::Allocations, View::Nodes, View::Deployments, View::Evaluations, View::Servers];
+/// All views in the order of Tab.
+pub const VIEWS: [View; 11] = [
+    View::Jobs,
+    View::Allocations,
+    View::Nodes,
+    View::Deployments,
+    View::Evaluations,
+    View::Servers,
+    View::Events,
+    View::Topology,
+    View::Queues,
+    View::Plan,
+    View::WhatIf,
+];
 
-/// One value of a row.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Cell {
-    /// A text.
-    Text(String),
-    /// A number.
-    Number(i64),
-    /// A moment, Unix nanoseconds; 0 if it is not known.
-    Time(i64),
-}
+/// Names after `:` besides the beginnings of the names of views: those of k9s and of commands.
+const ALIASES: [(&str, View); 11] = [
+    ("po", View::Allocations),
+    ("pods", View::Allocations),
+    ("dp", View::Deployments),
+    ("members", View::Servers),
+    ("ev", View::Evaluations),
+    ("events", View::Events),
+    ("no", View::Nodes),
+    ("clients", View::Nodes),
+    ("topo", View::Topology),
+    ("metrics", View::Queues),
+    ("whatif", View::WhatIf),
+];
 
-/// One object.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Row {
-    /// Its ID.
-    pub id: String,
-    /// Its namespace; empty if it has none.
-    pub namespace: String,
-    /// Whether it needs attention: such rows come first.
-    pub attention: bool,
-    /// Its values, one for each column.
-    pub cells: Vec<Cell>,
-}
+/// Titles and smallest widths of columns.
+pub type Columns = &'static [(&'static str, usize)];
 
 impl View {
     /// The word for it in titles and after `:`.
@@ -58,35 +72,99 @@ impl View {
             View::Deployments => "deployments",
             View::Evaluations => "evaluations",
             View::Servers => "servers",
+            View::Events => "events",
+            View::Topology => "topology",
+            View::Queues => "queues",
+            View::Plan => "plan",
+            View::WhatIf => "what-if",
         }
     }
 
-    /// The path that answers with its objects.
-    pub fn path(self) -> &'static str {
+    /// The word for it in the line of all views, where space is short.
+    pub fn tab(self) -> &'static str {
         match self {
-            View::Jobs => "/v1/jobs?namespace=*",
-            View::Allocations => "/v1/allocations?namespace=*",
-            View::Nodes => "/v1/nodes",
-            View::Deployments => "/v1/deployments?namespace=*",
-            View::Evaluations => "/v1/evaluations?namespace=*",
-            View::Servers => "/v1/agent/members",
+            View::Allocations => "allocs",
+            View::Deployments => "deploys",
+            View::Evaluations => "evals",
+            other => other.name(),
         }
     }
 
-    /// The path of one object, for its description; `None` if there is no such path.
-    pub fn object(self) -> Option<&'static str> {
+    /// The view with this name, alias, or beginning of a name.
+    pub fn named(typed: &str) -> Option<View> {
+        let exact = ALIASES.iter().find(|(alias, _)| *alias == typed).map(|(_, view)| *view);
+        exact.or_else(|| VIEWS.into_iter().find(|v| !typed.is_empty() && v.name().starts_with(typed)))
+    }
+
+    /// The view of the objects of a kind.
+    pub fn of(kind: Kind) -> Option<View> {
+        match kind {
+            Kind::Job => Some(View::Jobs),
+            Kind::Allocation => Some(View::Allocations),
+            Kind::Node => Some(View::Nodes),
+            Kind::Deployment => Some(View::Deployments),
+            Kind::Evaluation => Some(View::Evaluations),
+            Kind::Other => None,
+        }
+    }
+
+    /// The kind of its objects.
+    pub fn kind(self) -> Kind {
         match self {
-            View::Jobs => Some("/v1/job/"),
-            View::Allocations => Some("/v1/allocation/"),
-            View::Nodes => Some("/v1/node/"),
-            View::Deployments => Some("/v1/deployment/"),
-            View::Evaluations => Some("/v1/evaluation/"),
-            View::Servers => None,
+            View::Jobs => Kind::Job,
+            View::Allocations => Kind::Allocation,
+            View::Nodes | View::Topology => Kind::Node,
+            View::Deployments => Kind::Deployment,
+            View::Evaluations => Kind::Evaluation,
+            View::Servers | View::Events | View::Queues | View::Plan | View::WhatIf => Kind::Other,
         }
     }
 
-    /// Titles and smallest widths of its columns.
-    pub fn columns(self) -> &'static [(&'static str, usize)] {
+    /// Whether its objects have namespaces.
+    pub fn has_namespaces(self) -> bool {
+        !matches!(self, View::Nodes | View::Servers | View::Topology | View::Queues | View::Plan | View::WhatIf)
+    }
+
+    /// Whether it shows a text of its own instead of objects.
+    pub fn is_text(self) -> bool {
+        matches!(self, View::Plan | View::WhatIf)
+    }
+
+    /// The path that answers with its objects. `within`: the object that they belong to. `namespace`: `*` for all.
+    pub fn path(self, within: Option<&Object>, namespace: &str) -> String {
+        let all = encoded(namespace);
+        let scoped = |object: &Object, kind: &str, list: &str| {
+            object.query(&format!("/v1/{kind}/{}/{list}", encoded(&object.id)))
+        };
+        match (self, within.map(|o| (o, o.kind))) {
+            (View::Allocations, Some((job, Kind::Job))) => scoped(job, "job", "allocations"),
+            (View::Deployments, Some((job, Kind::Job))) => scoped(job, "job", "deployments"),
+            (View::Evaluations, Some((job, Kind::Job))) => scoped(job, "job", "evaluations"),
+            (View::Allocations, Some((evaluation, Kind::Evaluation))) => {
+                scoped(evaluation, "evaluation", "allocations")
+            }
+            (View::Allocations, Some((deployment, Kind::Deployment))) => {
+                deployment.query(&format!("/v1/deployment/allocations/{}", encoded(&deployment.id)))
+            }
+            (View::Allocations, Some((node, Kind::Node))) => {
+                let filter = encoded(&format!("NodeID == \"{}\"", node.id));
+                format!("/v1/allocations?namespace={all}&task_states=false&filter={filter}")
+            }
+            (View::Jobs, _) => format!("/v1/jobs?namespace={all}"),
+            (View::Allocations, _) => format!("/v1/allocations?namespace={all}&task_states=false"),
+            (View::Nodes, _) => "/v1/nodes".to_string(),
+            (View::Topology, _) => "/v1/nodes?resources=true".to_string(),
+            (View::Deployments, _) => format!("/v1/deployments?namespace={all}"),
+            (View::Evaluations | View::Queues, _) => format!("/v1/evaluations?namespace={all}"),
+            (View::Servers, _) => "/v1/agent/members".to_string(),
+            // They are made by commands.
+            (View::Plan | View::WhatIf, _) => String::new(),
+            (View::Events, _) => format!("/v1/event/stream?namespace={all}"),
+        }
+    }
+
+    /// Titles and smallest widths of its columns; the topology has none.
+    pub fn columns(self) -> Columns {
         match self {
             View::Jobs => &[
                 ("ID", 16),
@@ -98,9 +176,16 @@ impl View {
                 ("FAILED", 6),
                 ("SUBMITTED", 9),
             ],
-            View::Allocations => {
-                &[("ID", 8), ("JOB", 14), ("GROUP", 10), ("NODE", 12), ("STATUS", 8), ("WANTED", 6), ("CHANGED", 8)]
-            }
+            View::Allocations => &[
+                ("ID", 8),
+                ("JOB", 10),
+                ("NAMESPACE", 9),
+                ("GROUP", 8),
+                ("NODE", 10),
+                ("STATUS", 8),
+                ("WANTED", 6),
+                ("CHANGED", 8),
+            ],
             View::Nodes => &[
                 ("NAME", 14),
                 ("ID", 8),
@@ -109,111 +194,67 @@ impl View {
                 ("STATUS", 8),
                 ("ELIGIBILITY", 11),
                 ("DRAIN", 5),
+                ("WHAT-IF", 7),
             ],
-            View::Deployments => &[("ID", 8), ("JOB", 14), ("VERSION", 7), ("STATUS", 10), ("DESCRIPTION", 24)],
-            View::Evaluations => {
-                &[("ID", 8), ("JOB", 14), ("TYPE", 8), ("TRIGGERED BY", 16), ("STATUS", 9), ("CREATED", 8)]
+            View::Deployments => {
+                &[("ID", 8), ("JOB", 12), ("NAMESPACE", 9), ("VERSION", 7), ("STATUS", 10), ("DESCRIPTION", 20)]
             }
-            View::Servers => &[("NAME", 20), ("ADDRESS", 15), ("STATUS", 8)],
+            View::Evaluations => &[
+                ("ID", 8),
+                ("JOB", 12),
+                ("NAMESPACE", 9),
+                ("TYPE", 8),
+                ("TRIGGERED BY", 14),
+                ("STATUS", 9),
+                ("CREATED", 8),
+            ],
+            View::Servers => {
+                &[("NAME", 20), ("ADDRESS", 15), ("PORT", 5), ("STATUS", 8), ("VERSION", 7), ("REGION", 8)]
+            }
+            View::Events => &[
+                ("RECEIVED", 8),
+                ("INDEX", 5),
+                ("TOPIC", 10),
+                ("TYPE", 15),
+                ("NAMESPACE", 9),
+                ("OBJECT", 14),
+                ("DETAIL", 8),
+            ],
+            View::Queues => &[("QUEUE", 8), ("MEASURE", 20), ("VALUE", 6), ("MEANING", 30)],
+            View::Topology | View::Plan | View::WhatIf => &[],
         }
     }
+}
 
-    /// The rows of an answer. Members that are missing or of another type count as empty.
-    pub fn rows(self, answer: &Value) -> Vec<Row> {
-        let list = match self {
-            View::Servers => answer.get("Members").and_then(Value::as_array),
-            _ => answer.as_array(),
-        };
-        list.into_iter().flatten().map(|object| self.row(object)).collect()
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn views_have_the_names_of_other_tools() {
+        for (typed, view) in [
+            ("j", View::Jobs),
+            ("alloc", View::Allocations),
+            ("po", View::Allocations),
+            ("no", View::Nodes),
+            ("dep", View::Deployments),
+            ("eval", View::Evaluations),
+            ("events", View::Events),
+            ("topo", View::Topology),
+            ("q", View::Queues),
+        ] {
+            assert_eq!(View::named(typed), Some(view), "{typed}");
+        }
+        assert_eq!((View::named("x"), View::named("")), (None, None));
     }
 
-    fn row(self, o: &Value) -> Row {
-        let (id, status) = (text(o, "ID"), text(o, "Status"));
-        let namespace = text(o, "Namespace");
-        let (attention, cells) = match self {
-            View::Jobs => return job(o),
-            View::Allocations => {
-                let state = text(o, "ClientStatus");
-                let attention = is_one_of(&state, &[ClientStatus::Failed, ClientStatus::Lost]);
-                let values = [short(&id), text(o, "JobID"), text(o, "TaskGroup"), text(o, "NodeName"), state];
-                let mut cells: Vec<Cell> = values.into_iter().map(Cell::Text).collect();
-                cells.push(Cell::Text(text(o, "DesiredStatus")));
-                cells.push(Cell::Time(number(o, "ModifyTime")));
-                (attention, cells)
-            }
-            View::Nodes => {
-                let drain = o.get("Drain").and_then(Value::as_bool).unwrap_or(false);
-                let eligibility = text(o, "SchedulingEligibility");
-                let takes_allocations =
-                    is_one_of(&status, &[NodeStatus::Ready]) && is_one_of(&eligibility, &[NodeEligibility::Eligible]);
-                let drain = if drain { "yes" } else { "no" }.to_string();
-                let values = [
-                    text(o, "Name"),
-                    short(&id),
-                    text(o, "Datacenter"),
-                    text(o, "NodePool"),
-                    status,
-                    eligibility,
-                    drain,
-                ];
-                (!takes_allocations, values.into_iter().map(Cell::Text).collect())
-            }
-            View::Deployments => {
-                let attention = is_one_of(&status, &[DeploymentStatus::Failed, DeploymentStatus::Blocked]);
-                let cells = vec![
-                    Cell::Text(short(&id)),
-                    Cell::Text(text(o, "JobID")),
-                    Cell::Number(number(o, "JobVersion")),
-                    Cell::Text(status),
-                    Cell::Text(text(o, "StatusDescription")),
-                ];
-                (attention, cells)
-            }
-            View::Evaluations => {
-                let attention = is_one_of(&status, &[EvalStatus::Blocked, EvalStatus::Failed]);
-                let values = [short(&id), text(o, "JobID"), text(o, "Type"), text(o, "TriggeredBy"), status];
-                let mut cells: Vec<Cell> = values.into_iter().map(Cell::Text).collect();
-                cells.push(Cell::Time(number(o, "CreateTime")));
-                (attention, cells)
-            }
-            View::Servers => {
-                let attention = status != "alive";
-                let values = [text(o, "Name"), text(o, "Addr"), status];
-                let cells = values.into_iter().map(Cell::Text).collect();
-                return Row { id: text(o, "Name"), namespace, attention, cells };
-            }
-        };
-        Row { id, namespace, attention, cells }
+    #[test]
+    fn what_belongs_to_an_object_is_read_in_its_namespace() {
+        let job = Object::new(Kind::Job, "prod", "web");
+        let path = View::Allocations.path(Some(&job), "*");
+        assert_eq!(path, "/v1/job/web/allocations?namespace=prod");
+        assert_eq!(View::Jobs.path(None, "*"), "/v1/jobs?namespace=%2A");
+        let node = Object::new(Kind::Node, "", "0a");
+        assert!(View::Allocations.path(Some(&node), "prod").contains("namespace=prod&task_states=false&filter=NodeID"));
     }
-}
-
-fn job(o: &Value) -> Row {
-    let groups = o.pointer("/JobSummary/Summary").and_then(Value::as_object);
-    let sum = |name: &str| groups.into_iter().flat_map(|g| g.values()).map(|group| number(group, name)).sum::<i64>();
-    let (unplaced, failed) = (sum("Queued"), sum("Failed"));
-    let stopped = o.get("Stop").and_then(Value::as_bool).unwrap_or(false);
-    let texts = [text(o, "ID"), text(o, "Namespace"), text(o, "Type"), text(o, "Status")];
-    let mut cells: Vec<Cell> = texts.into_iter().map(Cell::Text).collect();
-    cells.extend([unplaced, sum("Running"), failed].map(Cell::Number));
-    cells.push(Cell::Time(number(o, "SubmitTime")));
-    let attention = !stopped && (unplaced > 0 || failed > 0);
-    Row { id: text(o, "ID"), namespace: text(o, "Namespace"), attention, cells }
-}
-
-/// Whether a text is one of these statuses.
-fn is_one_of<T: for<'a> From<&'a str> + PartialEq>(text: &str, statuses: &[T]) -> bool {
-    statuses.contains(&T::from(text))
-}
-
-fn text(object: &Value, name: &str) -> String {
-    object.get(name).and_then(Value::as_str).unwrap_or_default().to_string()
-}
-
-fn number(object: &Value, name: &str) -> i64 {
-    object.get(name).and_then(Value::as_i64).unwrap_or(0)
-}
-
-/// The first eight characters of an ID.
-fn short(id: &str) -> String {
-    id.chars().take(8).collect()
 }

@@ -41,5 +41,7 @@ mod visit;
 
 pub use appearance::Appearance;
 pub use cluster::{Cluster, CommandOutput, NoCommand, Source, Unreachable};
+pub use parts::topology::Condition;
+pub use parts::usage::{AllocationRow, Amount, LIVE, NodeRow};
 pub use routes::{paths_of_pages, router};
 pub use session::Entrance;

@@ -49,6 +49,11 @@ impl Screen {
         self.terminal.signal(signal);
     }
 
+    /// The ID of the process.
+    pub fn process(&self) -> u32 {
+        self.terminal.process()
+    }
+
     /// What the terminal shows, row by row.
     pub fn contents(&self) -> String {
         self.terminal.inspect(vt100::Screen::contents)
@@ -69,6 +74,11 @@ impl Screen {
     pub fn wait_until(&self, what: &str, holds: impl Fn(&vt100::Screen, &[u8]) -> bool) {
         let came = self.terminal.holds(LIMIT, holds);
         assert!(came, "{}: no {what} on\n{}", self.command, self.contents());
+    }
+
+    /// Whether the terminal shows what a condition asks for, within a time.
+    pub fn shows_within(&self, bound: Duration, holds: impl Fn(&str) -> bool) -> bool {
+        self.terminal.holds(bound, |screen, _| holds(&screen.contents()))
     }
 
     /// Waits until the program ended, and checks that it left the terminal as it was.

@@ -54,6 +54,41 @@ fn ignores_signals() -> bool {
     ends.iter().any(|signal| ignored >> (signal.as_raw() - 1) & 1 == 1)
 }
 
+/// Runs a command on a terminal, closes the terminal once it shows a text, and waits until the command has ended, each at
+/// most for `bound`. A [`command()`] gets a signal as well; others have to notice that the terminal is gone.
+pub fn hang_up(mut command: Command, shows: &str, bound: Duration) -> Result<ExitStatus, String> {
+    let (pty, pts) = open().expect("a pseudo terminal");
+    pty.resize(Size::new(24, 80)).expect("the size of the terminal");
+    let stream = || pts.as_fd().try_clone_to_owned().expect("the terminal");
+    let mut child = command.stdin(stream()).stdout(stream()).stderr(stream()).spawn().expect("the command starts");
+    drop((command, pts));
+    let (end, mut seen) = (Instant::now() + bound, Vec::new());
+    while !String::from_utf8_lossy(&seen).contains(shows) {
+        let mut fds = [rustix::event::PollFd::new(&pty, rustix::event::PollFlags::IN)];
+        let wait = rustix::event::Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
+        let ready = rustix::event::poll(&mut fds, Some(&wait)).expect("the terminal");
+        let mut buffer = [0; 4096];
+        let read = if ready > 0 { (&pty).read(&mut buffer).unwrap_or(0) } else { 0 };
+        seen.extend_from_slice(buffer.get(..read).unwrap_or_default());
+        if Instant::now() > end {
+            let _ = child.kill();
+            return Err(format!("no {shows:?} in {:?}", String::from_utf8_lossy(&seen)));
+        }
+    }
+    drop(pty);
+    let end = Instant::now() + bound;
+    loop {
+        if let Some(status) = child.try_wait().expect("a child") {
+            return Ok(status);
+        }
+        if Instant::now() > end {
+            let _ = child.kill();
+            return Err("the command does not end".to_string());
+        }
+        std::thread::sleep(STATUS_INTERVAL);
+    }
+}
+
 /// The modes of a terminal, as a text that can be compared.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Modes(String);
@@ -158,6 +193,11 @@ impl Terminal {
             move || shared.follow(&pty)
         });
         Terminal { pty, child, shared, reader: Some(reader), pts: Some(pts), modes_before }
+    }
+
+    /// The ID of the process.
+    pub fn process(&self) -> u32 {
+        self.child.id()
     }
 
     /// Sends a signal to the command.

@@ -52,6 +52,11 @@ impl Response {
         Response { status, headers: Vec::new(), body: body.into() }
     }
 
+    /// A stream that has begun and does not end: the connection stays open until the client closes it.
+    pub fn stream(body: &str) -> Response {
+        Response::text(200, body).with("Transfer-Encoding", "chunked")
+    }
+
     pub fn with(mut self, name: &'static str, value: impl ToString) -> Response {
         self.headers.push((name, value.to_string()));
         self
@@ -197,7 +202,12 @@ fn write(stream: &mut dyn Stream, response: &Response, request: &Request) -> std
     for (name, value) in &response.headers {
         head += &format!("{name}: {value}\r\n");
     }
-    head += &format!("Content-Length: {}\r\n\r\n", body.len());
+    if response.headers.iter().any(|(name, _)| *name == "Transfer-Encoding") {
+        head += &format!("\r\n{:x}\r\n", body.len());
+        body.extend(b"\r\n");
+    } else {
+        head += &format!("Content-Length: {}\r\n\r\n", body.len());
+    }
     stream.write_all(head.as_bytes())?;
     stream.write_all(&body)?;
     stream.flush()

@@ -1,7 +1,7 @@
 //! A snapshot file or server backup behind an interface: its state answers API requests, and commands read the file.
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use axum::body::Body;
@@ -34,7 +34,7 @@ pub(super) struct FileCluster {
 }
 
 impl FileCluster {
-    /// Reads a file. Commands about it run in `directory` with `environment`.
+    /// Reads a file. `place`: the directory and the environment of commands about it.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -43,9 +43,8 @@ impl FileCluster {
         name: &str,
         reading: &SnapshotFlags,
         runtime: &Runtime,
-        directory: &Path,
         commands: Commands,
-        environment: Vec<(&'static str, OsString)>,
+        (directory, environment): (PathBuf, Vec<(&'static str, OsString)>),
     ) -> CommandResult<Arc<FileCluster>> {
         let state = FileState::read(name, reading, context.env)?;
         state.notes.iter().for_each(|note| context.ui.warn(note));
@@ -57,7 +56,7 @@ impl FileCluster {
             source: Source::File { name: shown(name), taken: state.taken.unwrap_or(0) },
             commands,
             environment,
-            directory: directory.to_path_buf(),
+            directory,
             flags,
             registry: Registry::new(),
         }))

@@ -2,7 +2,7 @@
 //! requests.
 
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use axum::body::Body;
@@ -36,9 +36,8 @@ impl FileCluster {
         _: &str,
         _: &SnapshotFlags,
         _: &Runtime,
-        _: &Path,
         _: Commands,
-        _: Vec<(&'static str, OsString)>,
+        _: (PathBuf, Vec<(&'static str, OsString)>),
     ) -> CommandResult<Arc<FileCluster>> {
         Err(NoAgent.into())
     }

@@ -136,7 +136,7 @@ fn passed(headers: &HeaderMap) -> Vec<(String, String)> {
 }
 
 /// The variables with which a command reaches the same cluster.
-fn connection(config: &Config) -> Vec<(&'static str, OsString)> {
+pub(super) fn connection(config: &Config) -> Vec<(&'static str, OsString)> {
     let mut out = vec![("NOMAD_ADDR", OsString::from(&config.address))];
     let auth = config.http_auth.as_ref().map(|(user, password)| match password {
         Some(password) => format!("{user}:{}", password.expose()),

@@ -12,6 +12,7 @@ mod live;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -35,6 +36,15 @@ const INHERITED: &[&str] = if cfg!(windows) {
     &["HOME", "XDG_CACHE_HOME", "ENCAMP_CACHE_DIR"]
 };
 
+/// Who the commands are for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Caller {
+    /// A browser or a program: commands run in a private directory, and job files read no other files.
+    Other,
+    /// The person who started this program: commands and job files read what the person can read.
+    Operator,
+}
+
 /// A cluster that answers requests and commands until it is closed.
 pub(crate) struct OpenCluster {
     /// The cluster.
@@ -43,13 +53,15 @@ pub(crate) struct OpenCluster {
     pub(crate) shown: String,
     /// The runtime that its requests need.
     pub(crate) runtime: Runtime,
-    /// A private directory, in which commands run.
+    /// A private directory.
     pub(crate) directory: PathBuf,
+    /// The variables with which a command on the terminal reaches the cluster; none for a file.
+    connection: Option<Vec<(&'static str, OsString)>>,
     file: Option<Arc<FileCluster>>,
 }
 
 impl OpenCluster {
-    /// A snapshot file or server backup. `limit`: how long a command about it may run.
+    /// A snapshot file or server backup. `limit`: how long a command about it may run, and for whom.
     ///
     /// # Errors
     /// The file cannot be read, or the process has no room for temporary files.
@@ -57,11 +69,12 @@ impl OpenCluster {
         context: &mut Context<'_, '_>,
         name: &str,
         reading: &SnapshotFlags,
-        limit: Duration,
+        limit: (Duration, Caller),
     ) -> CommandResult<OpenCluster> {
         let (runtime, directory) = (runtime()?, scratch()?);
-        let commands = commands(limit)?;
-        let opened = FileCluster::open(context, name, reading, &runtime, &directory, commands, environment());
+        let commands = commands(limit.0)?;
+        let place = (limit.1.directory(&directory, &context.env.directory), environment(limit.1));
+        let opened = FileCluster::open(context, name, reading, &runtime, commands, place);
         let file = match opened {
             Ok(file) => file,
             Err(e) => {
@@ -71,17 +84,42 @@ impl OpenCluster {
             }
         };
         let shown = shown(name);
-        Ok(OpenCluster { cluster: file.clone(), shown, runtime, directory, file: Some(file) })
+        Ok(OpenCluster { cluster: file.clone(), shown, runtime, directory, connection: None, file: Some(file) })
     }
 
-    /// The running cluster of a client. `limit`: how long a command about it may run.
+    /// The running cluster of a client. `limit`: how long a command about it may run, and for whom. `working`: the
+    /// working directory.
     ///
     /// # Errors
     /// The process has no room for temporary files.
-    pub(crate) fn of_client(client: Client, runtime: Runtime, limit: Duration) -> CommandResult<OpenCluster> {
+    pub(crate) fn of_client(
+        client: Client,
+        runtime: Runtime,
+        limit: (Duration, Caller),
+        working: &Path,
+    ) -> CommandResult<OpenCluster> {
         let (shown, directory) = (client.address().to_string(), scratch()?);
-        let cluster = Arc::new(Live::new(client, commands(limit)?, environment(), directory.clone()));
-        Ok(OpenCluster { cluster, shown, runtime, directory, file: None })
+        let (connection, reads) = (Some(live::connection(client.config())), limit.1.directory(&directory, working));
+        let cluster = Arc::new(Live::new(client, commands(limit.0)?, environment(limit.1), reads));
+        Ok(OpenCluster { cluster, shown, runtime, directory, connection, file: None })
+    }
+
+    /// A command of this program about the running cluster, on the terminal of this process; `None` for a file.
+    pub(crate) fn on_terminal(&self) -> CommandResult<Option<impl Fn(&[String]) -> Command + 'static>> {
+        let Some(connection) = self.connection.clone() else { return Ok(None) };
+        let program = std::env::current_exe().context("Error finding this program")?;
+        Ok(Some(move |arguments: &[String]| {
+            let mut command = Command::new(&program);
+            // The settings of this process hold, whether they came from flags, variables or a saved context.
+            for (name, _) in std::env::vars_os() {
+                let text = name.to_string_lossy();
+                if (text.starts_with("NOMAD_") || text.starts_with("ENCAMP_")) && !INHERITED.contains(&&*text) {
+                    command.env_remove(&name);
+                }
+            }
+            command.envs(connection.iter().map(|(name, value)| (name, value))).args(arguments);
+            command
+        }))
     }
 
     /// Stops what answers, and removes temporary files.
@@ -115,11 +153,23 @@ fn commands(limit: Duration) -> CommandResult<Commands> {
 }
 
 /// What commands have of the environment of this process.
-fn environment() -> Vec<(&'static str, OsString)> {
+fn environment(caller: Caller) -> Vec<(&'static str, OsString)> {
     let mut out: Vec<_> = INHERITED.iter().filter_map(|name| Some((*name, std::env::var_os(name)?))).collect();
     // As in an agent: the job files of pages and tools read no other files.
-    out.push((crate::environment_variables::FILE_FUNCTIONS, "false".into()));
+    if caller == Caller::Other {
+        out.push((crate::environment_variables::FILE_FUNCTIONS, "false".into()));
+    }
     out
+}
+
+impl Caller {
+    /// Where commands run: in a private directory or the working directory.
+    fn directory(self, private: &Path, working: &Path) -> PathBuf {
+        match self {
+            Caller::Other => private.to_path_buf(),
+            Caller::Operator => working.to_path_buf(),
+        }
+    }
 }
 
 /// An empty directory for commands to run in.

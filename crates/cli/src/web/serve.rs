@@ -23,7 +23,7 @@ use crate::context::Context;
 use crate::error::{CommandResult, ErrorContext};
 use crate::general::GeneralFlags;
 use crate::status;
-use crate::ui_cluster::{OpenCluster, runtime};
+use crate::ui_cluster::{Caller, OpenCluster, runtime};
 
 /// The bytes of the token in the address.
 const RANDOM: usize = 32;
@@ -44,7 +44,7 @@ pub(super) fn file(
     id: Option<&str>,
     serving: &Serving,
 ) -> CommandResult<u8> {
-    let open = OpenCluster::of_file(context, name, reading, PAGE_LIMIT)?;
+    let open = OpenCluster::of_file(context, name, reading, (PAGE_LIMIT, Caller::Other))?;
     let path = id.map_or_else(|| "/ui/".into(), |id| format!("/ui/search?q={}", encoded(id)));
     let served = until_stopped(context, &open.runtime, open.cluster.clone(), &path, &open.shown, serving);
     open.close();
@@ -69,7 +69,7 @@ pub(super) fn live(
             page(&kind, &full)
         }
     };
-    let open = OpenCluster::of_client(client, runtime, PAGE_LIMIT)?;
+    let open = OpenCluster::of_client(client, runtime, (PAGE_LIMIT, Caller::Other), &context.env.directory)?;
     let served = until_stopped(context, &open.runtime, open.cluster.clone(), &path, &open.shown, serving);
     open.close();
     served

@@ -36,7 +36,7 @@ pub(crate) enum Fill {
 
 /// Whether a node takes work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Condition {
+pub enum Condition {
     /// It runs, and accepts new allocations.
     Ready,
     /// It runs, and accepts no new allocations: ineligible or draining.

@@ -13,25 +13,34 @@ use crate::error::PageError;
 use crate::visit::{Query, Visit};
 
 /// Allocations that use resources of their nodes.
-const LIVE: &str = r#"ClientStatus == "running" or ClientStatus == "pending" or ClientStatus == "unknown""#;
+pub const LIVE: &str = r#"ClientStatus == "running" or ClientStatus == "pending" or ClientStatus == "unknown""#;
 
 /// A node as `/v1/nodes?resources=true` has it.
 #[null_is_default]
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
-pub(crate) struct NodeRow {
+pub struct NodeRow {
+    /// A UUID.
     #[serde(rename = "ID")]
     pub id: String,
+    /// The name.
     pub name: String,
+    /// The datacenter.
     pub datacenter: String,
+    /// The node pool.
     pub node_pool: String,
+    /// The label of the operator; empty if there is none.
     pub node_class: String,
+    /// The version of the agent.
     pub version: String,
+    /// Whether the node is drained.
     pub drain: bool,
+    /// Whether new allocations are placed on it.
     pub scheduling_eligibility: NodeEligibility,
+    /// The status.
     pub status: NodeStatus,
-    pub node_resources: Amounts,
-    pub reserved_resources: Amounts,
+    pub(crate) node_resources: Amounts,
+    pub(crate) reserved_resources: Amounts,
 }
 
 /// Resources of a node, or of a task.
@@ -110,17 +119,25 @@ struct Memory {
 #[null_is_default]
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
-pub(crate) struct AllocationRow {
+pub struct AllocationRow {
+    /// A UUID.
     #[serde(rename = "ID")]
     pub id: String,
+    /// The name.
     pub name: String,
+    /// The namespace of the job.
     pub namespace: String,
+    /// The node.
     #[serde(rename = "NodeID")]
     pub node_id: String,
+    /// The ID of the job.
     #[serde(rename = "JobID")]
     pub job_id: String,
+    /// The version of the job.
     pub job_version: u64,
+    /// The status that the node reports.
     pub client_status: ClientStatus,
+    /// The status that servers decided.
     pub desired_status: DesiredStatus,
     /// Unix nanoseconds.
     pub modify_time: i64,
@@ -157,8 +174,10 @@ struct Device {
 
 /// CPU in MHz and memory in MiB.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Amount {
+pub struct Amount {
+    /// MHz.
     pub cpu: i64,
+    /// MiB.
     pub memory: i64,
 }
 
@@ -176,7 +195,7 @@ pub(crate) struct NodeUse {
 
 impl AllocationRow {
     /// Whether its tasks have ended, so that it uses nothing any more.
-    pub(crate) fn is_over(&self) -> bool {
+    pub fn is_over(&self) -> bool {
         matches!(self.client_status, ClientStatus::Complete | ClientStatus::Failed | ClientStatus::Lost)
     }
 
@@ -193,7 +212,7 @@ impl AllocationRow {
     }
 
     /// What the allocation has.
-    pub(crate) fn amount(&self) -> Amount {
+    pub fn amount(&self) -> Amount {
         self.allocated_resources.tasks.values().fold(Amount::default(), |sum, task| Amount {
             cpu: sum.cpu.saturating_add(task.cpu.cpu_shares),
             memory: sum.memory.saturating_add(task.memory.memory_mb),
@@ -203,20 +222,20 @@ impl AllocationRow {
 
 impl Amount {
     /// Adds another amount.
-    pub(crate) fn add(&mut self, other: Amount) {
+    pub fn add(&mut self, other: Amount) {
         self.cpu = self.cpu.saturating_add(other.cpu);
         self.memory = self.memory.saturating_add(other.memory);
     }
 
     /// The shares of CPU and memory in percent.
-    pub(crate) fn share_of(self, whole: Amount) -> (i64, i64) {
+    pub fn share_of(self, whole: Amount) -> (i64, i64) {
         (percent(self.cpu, whole.cpu), percent(self.memory, whole.memory))
     }
 }
 
 impl NodeRow {
     /// Whether the node takes work.
-    pub(crate) fn condition(&self) -> Condition {
+    pub fn condition(&self) -> Condition {
         if self.status != NodeStatus::Ready {
             Condition::Down
         } else if self.drain || self.scheduling_eligibility == NodeEligibility::Ineligible {
@@ -227,7 +246,7 @@ impl NodeRow {
     }
 
     /// What jobs can have.
-    fn capacity(&self) -> Amount {
+    pub fn capacity(&self) -> Amount {
         let (all, reserved) = (&self.node_resources, &self.reserved_resources);
         Amount {
             cpu: all.cpu_mhz().saturating_sub(reserved.cpu.cpu_shares),
