@@ -48,6 +48,14 @@ impl SnapshotFlags {
         Ok(kept(snapshot))
     }
 
+    /// The same for commands that read few allocations.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub(super) fn load_few(&self, file: &str, env: &Environment) -> CommandResult<ClusterSnapshot> {
+        self.load_part(file, false, true, env)
+    }
+
     /// The same for commands that read a part of the state: from the side index of the file, if there is one. Else it is
     /// written when the command has printed everything. `few`: of the allocations, the command reads few.
     fn load_part(&self, file: &str, no_cache: bool, few: bool, env: &Environment) -> CommandResult<ClusterSnapshot> {

@@ -47,6 +47,7 @@ impl Refused {
             block_path: Vec::new(),
             suggestion: None,
             related: None,
+            repair: None,
         }]
     }
 }

@@ -1,6 +1,7 @@
 //! `lsp`: the language server of job files (`docs/guide/editors.md`).
 
-use std::path::Path;
+use std::io::{Read as _, Write as _};
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
@@ -11,20 +12,19 @@ use encamp_hcl::hcl1::Pos;
 use encamp_jobspec::convert::ConvertOptions;
 use encamp_jobspec::explain::parse_error;
 use encamp_jobspec::parse::{ParseOptions, parse_free};
-use encamp_lsp::{Loaded, OtherFile, OtherProblem, Surroundings, serve};
+use encamp_lsp::{OtherFile, OtherProblem, Planned, Summary, Surroundings, plan, serve};
 use encamp_model::{api, driver_options};
-use encamp_snapshot::{archive, side_index};
 use encamp_state::State;
+use parking_lot::Mutex;
+use serde::de::DeserializeOwned;
 
-use super::cluster::{ClusterFlags, FetchFlags, SnapshotFlags};
+use super::cluster::{SnapshotFlags, cache_directory};
 use super::context::clock;
 use super::job_file::VariableFlags;
 use super::namespace::change;
 use super::prelude::*;
-use super::snapshot_indexes;
 use super::spec_file::SpecError;
 use super::volume::spec;
-use encamp_snapshot::live::Detail;
 
 /// Serve editors with the language of job files
 ///
@@ -42,6 +42,9 @@ pub struct Lsp {
     /// Use standard input and output, which is the default: some editors add this flag
     #[arg(long)]
     pub stdio: bool,
+    /// Answer one question about the cluster, which standard input has, and end
+    #[arg(long, hide = true)]
+    pub(crate) answer_one: bool,
     #[command(flatten)]
     pub(crate) reading: SnapshotFlags,
     #[command(flatten)]
@@ -65,8 +68,12 @@ impl Run for Lsp {
         ]);
 
     fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        let fetched = Fetched::default();
+        let process = Process { flags: self, env: context.env.clone(), fetched };
+        if process.flags.answer_one {
+            return context.attempt(|context| process.answer_one(context));
+        }
         let (connection, threads) = lsp_server::Connection::stdio();
-        let process = Process { flags: self, env: context.env.clone() };
         let served = serve(connection, Arc::new(process));
         match served {
             Ok(()) => {
@@ -83,6 +90,30 @@ impl Run for Lsp {
 struct Process {
     flags: Lsp,
     env: Environment,
+    fetched: Fetched,
+}
+
+/// The file that holds a running cluster as it was read last. It is removed when the server ends.
+#[derive(Default)]
+struct Fetched(Mutex<Option<PathBuf>>);
+
+impl Drop for Fetched {
+    fn drop(&mut self) {
+        if let Some(path) = self.0.get_mut() {
+            // A file that is gone already needs no removal.
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+/// A question about the cluster. The state of a large cluster takes hundreds of megabytes, so a process of its own reads
+/// it, answers one question and ends.
+#[derive(serde::Serialize, serde::Deserialize)]
+enum Question {
+    /// What the server keeps of the cluster.
+    Summary,
+    /// What a plan of a job says.
+    Plan(Box<api::Job>),
 }
 
 impl Process {
@@ -92,38 +123,87 @@ impl Process {
         address || self.env.selects_cluster || self.env.var("NOMAD_ADDR").is_some()
     }
 
-    /// The state of a snapshot file, as a part: few allocations are ever read.
-    fn of_file(&self, file: &str) -> CommandResult<Loaded> {
-        let options = archive::Options { lenient: self.flags.reading.ignore_unknown_tables };
-        let path = self.env.directory.join(file);
-        let snapshot = match snapshot_indexes::of(&self.env, true) {
-            Some(indexes) => side_index::load(&path, options, &indexes).map(|loaded| {
-                self.env.unwritten.add(loaded.unwritten);
-                loaded.snapshot
-            }),
-            None => encamp_snapshot::load_deferred(&path, options, snapshot_indexes::unreadable),
-        };
-        let snapshot = snapshot.context("Error reading snapshot")?;
-        self.env.unwritten.write();
+    /// Answers the question of standard input on standard output.
+    fn answer_one(&self, context: &mut Context<'_, '_>) -> CommandResult<u8> {
+        let mut text = String::new();
+        std::io::stdin().read_to_string(&mut text).context("Error reading the question")?;
+        let question: Question = serde_json::from_str(&text).context("Error reading the question")?;
+        let file = self.flags.snapshot.as_deref().unwrap_or_default();
+        let snapshot = self.flags.reading.load_few(file, &self.env)?;
         let now = snapshot.now(clock());
-        Ok(Loaded { state: snapshot.state, now })
+        let state = &snapshot.state;
+        let answer = match question {
+            Question::Summary => serde_json::to_string(&Summary::of(state, now)),
+            Question::Plan(job) => {
+                let options = self.flags.general.convert_options(&job, &self.env, state);
+                serde_json::to_string(&plan(&job, &options, state, now))
+            }
+        };
+        context.ui.output(&answer.context("Error writing the answer")?);
+        Ok(0)
     }
 
-    fn of_cluster(&self) -> CommandResult<Loaded> {
-        let env = Environment { now: clock(), ..self.env.clone() };
-        let flags =
-            ClusterFlags { fetch: FetchFlags { allow_partial: true, ..Default::default() }, ..Default::default() };
-        let cluster = flags.load(&self.flags.general, Detail::Everything, &env)?;
-        let now = cluster.taken_at(&env);
-        Ok(Loaded { state: cluster.snapshot.state, now })
+    /// The answer of a process of its own to a question about a snapshot file.
+    fn ask<T: DeserializeOwned>(&self, question: &Question, file: &Path) -> Result<T, String> {
+        let wrong = |e: serde_json::Error| format!("Error asking about the cluster: {e}");
+        let question = serde_json::to_vec(question).map_err(wrong)?;
+        let mut arguments = vec!["lsp".to_owned(), "-answer-one".to_owned()];
+        arguments.push(format!("-snapshot={}", file.display()));
+        arguments.extend(self.flags.reading.ignore_unknown_tables.then(|| "-ignore-unknown-tables".to_owned()));
+        arguments.extend(self.of_connection());
+        let answer = self.child(&arguments, &question)?;
+        serde_json::from_slice(&answer).map_err(wrong)
     }
 
-    /// The flags that a command about a job file gets.
-    fn repeated(&self) -> Vec<String> {
-        let (flags, general) = (&self.flags, &self.flags.general);
-        let mut out = Vec::new();
+    /// What another process of this program prints; what it prints on standard error if it fails.
+    fn child(&self, arguments: &[String], input: &[u8]) -> Result<Vec<u8>, String> {
+        let failed = |e: std::io::Error| format!("The command cannot be started: {e}");
+        let mut child = self.command().map_err(failed)?.args(arguments).spawn().map_err(failed)?;
+        if let Some(mut stdin) = child.stdin.take() {
+            // A process that ends before it has read everything says why.
+            let _ = stdin.write_all(input);
+        }
+        let ran = child.wait_with_output().map_err(failed)?;
+        match ran.status.success() {
+            true => Ok(ran.stdout),
+            false => Err(String::from_utf8_lossy(&ran.stderr).trim().to_owned()),
+        }
+    }
+
+    /// A process of this program with the environment of this one.
+    fn command(&self) -> std::io::Result<Command> {
+        let mut command = Command::new(std::env::current_exe()?);
+        command.env_clear().envs(&self.env.vars).current_dir(&self.env.directory);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        Ok(command)
+    }
+
+    /// The file to read the cluster from. A running cluster is written to one first, if `again` or if it was not yet.
+    fn file(&self, again: bool) -> Result<Option<PathBuf>, String> {
+        if let Some(file) = &self.flags.snapshot {
+            return Ok(Some(self.env.directory.join(file)));
+        }
+        if !self.selects_cluster() {
+            return Ok(None);
+        }
+        let mut fetched = self.fetched.0.lock();
+        if let (Some(path), false) = (fetched.as_ref(), again) {
+            return Ok(Some(path.clone()));
+        }
+        let folder = cache_directory(&self.env).unwrap_or_else(std::env::temp_dir);
+        std::fs::create_dir_all(&folder).map_err(|e| format!("Error creating {}: {e}", folder.display()))?;
+        let path = folder.join(format!("lsp-{}.json.zst", std::process::id()));
+        let mut arguments = ["snapshot", "fetch", "-allow-partial", "-out"].map(str::to_owned).to_vec();
+        arguments.push(path.display().to_string());
+        arguments.extend(self.of_connection().into_iter().filter(|flag| !flag.starts_with("-namespace=")));
+        self.child(&arguments, &[])?;
+        Ok(Some(fetched.insert(path).clone()))
+    }
+
+    /// The flags that select the cluster, as another command takes them.
+    fn of_connection(&self) -> Vec<String> {
+        let general = &self.flags.general;
         let given = [
-            ("-snapshot", &flags.snapshot),
             ("-context", &general.context),
             ("-address", &general.address),
             ("-region", &general.region),
@@ -134,8 +214,18 @@ impl Process {
             ("-client-key", &general.client_key),
             ("-tls-server-name", &general.tls_server_name),
         ];
-        out.extend(given.iter().filter_map(|(flag, value)| Some(format!("{flag}={}", value.as_ref()?))));
+        let mut out: Vec<String> =
+            given.iter().filter_map(|(flag, value)| Some(format!("{flag}={}", value.as_ref()?))).collect();
         out.extend(general.tls_skip_verify.then(|| "-tls-skip-verify".to_owned()));
+        out
+    }
+
+    /// The flags that a command about a job file gets.
+    fn repeated(&self) -> Vec<String> {
+        let flags = &self.flags;
+        let mut out: Vec<String> = flags.snapshot.iter().map(|file| format!("-snapshot={file}")).collect();
+        out.extend(flags.reading.ignore_unknown_tables.then(|| "-ignore-unknown-tables".to_owned()));
+        out.extend(self.of_connection());
         out.extend(flags.variables.var.iter().map(|v| format!("-var={v}")));
         out.extend(flags.variables.var_file.iter().map(|f| format!("-var-file={f}")));
         out.extend((!flags.variables.hcl2_strict).then(|| "-hcl2-strict=false".to_owned()));
@@ -144,13 +234,14 @@ impl Process {
 }
 
 impl Surroundings for Process {
-    fn load(&self) -> Result<Option<Loaded>, String> {
-        let loaded = match &self.flags.snapshot {
-            Some(file) => self.of_file(file),
-            None if self.selects_cluster() => self.of_cluster(),
-            None => return Ok(None),
-        };
-        loaded.map(Some).map_err(|e| e.message().to_owned())
+    fn load(&self) -> Result<Option<Summary>, String> {
+        let Some(file) = self.file(true)? else { return Ok(None) };
+        self.ask(&Question::Summary, &file).map(Some)
+    }
+
+    fn plan(&self, job: &api::Job) -> Result<Planned, String> {
+        let file = self.file(false)?.ok_or("there is no cluster")?;
+        self.ask(&Question::Plan(Box::new(job.clone())), &file)
     }
 
     fn parse_options(&self, name: &str, directory: &Path) -> ParseOptions {
@@ -158,9 +249,9 @@ impl Surroundings for Process {
         ParseOptions { working_dir: directory.to_path_buf(), ..self.flags.variables.options(name, env) }
     }
 
-    fn convert_options(&self, job: &api::Job, state: Option<&State>) -> ConvertOptions {
-        let nothing = State::new();
-        self.flags.general.convert_options(job, &self.env, state.unwrap_or(&nothing))
+    fn convert_options(&self, job: &api::Job, region: Option<&str>) -> ConvertOptions {
+        let options = self.flags.general.convert_options(job, &self.env, &State::new());
+        ConvertOptions { region: region.unwrap_or("global").into(), ..options }
     }
 
     fn driver_options(&self, driver: &str) -> Vec<&'static str> {
@@ -197,17 +288,9 @@ impl Surroundings for Process {
     }
 
     fn run(&self, command: &[&str], path: &Path) -> String {
-        let Ok(program) = std::env::current_exe() else { return "The program cannot be found any more".into() };
-        let ran = Command::new(program)
-            .args(command)
-            .arg("-no-color")
-            .args(self.repeated())
-            .arg(path)
-            .env_clear()
-            .envs(&self.env.vars)
-            .current_dir(&self.env.directory)
-            .stdin(Stdio::null())
-            .output();
+        let ran = self.command().and_then(|mut started| {
+            started.args(command).arg("-no-color").args(self.repeated()).arg(path).stdin(Stdio::null()).output()
+        });
         match ran {
             Ok(ran) => {
                 let mut text = String::from_utf8_lossy(&ran.stdout).into_owned();

@@ -277,8 +277,8 @@ impl Offer<'_> {
         }
         let _ = text;
         let references = all.into_iter().filter_map(|v| v.trim_matches('"').strip_prefix("${")?.strip_suffix('}'));
-        let values = references.filter_map(|r| self.names.attributes.get(r)).flatten();
-        values.map(|(value, count)| item(value, CompletionItemKind::VALUE, &nodes(*count))).collect()
+        let values = references.flat_map(|r| self.names.offered(r));
+        values.map(|(value, count)| item(value, CompletionItemKind::VALUE, &nodes(count))).collect()
     }
 
     fn node_references(&self, open: bool) -> Vec<CompletionItem> {
@@ -368,6 +368,6 @@ impl Offer<'_> {
     }
 }
 
-fn nodes(count: usize) -> String {
+fn nodes(count: u32) -> String {
     if count == 1 { "1 node".into() } else { format!("{count} nodes") }
 }

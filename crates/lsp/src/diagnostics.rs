@@ -2,22 +2,23 @@
 
 use lsp_types::{Diagnostic, DiagnosticRelatedInformation, DiagnosticSeverity, Location, NumberOrString};
 
+use crate::cluster::Cluster;
 use crate::document::{Document, Kind};
-use crate::surroundings::{Loaded, OtherProblem, Surroundings};
+use crate::surroundings::{OtherProblem, Surroundings};
 use encamp_jobspec::explain::{
     Finding, Place, Severity, Stage, parse_error, parse_json_error, partial_parse_error, terraform_names, validation,
 };
 use encamp_jobspec::parse::{parse, parse_json};
 use encamp_model::api;
-use encamp_plan::remarks::findings;
-use encamp_plan::verdict::{Accepted, Destination, remarks_of_file, verdict, warning_items};
+use encamp_plan::remarks::{Remark, findings};
+use encamp_plan::verdict::{Accepted, remarks_of_file, verdict, warning_items};
 
 /// What is known of the problems of a file.
 pub(crate) struct Analysis {
-    /// The findings of `job validate`, followed by those that only an editor shows.
+    /// The findings of `job validate`, followed by those that only an editor shows; without the remarks.
     pub findings: Vec<Finding>,
-    /// How many are those of `job validate`.
-    pub validated: usize,
+    /// The settings without effect, as far as the file alone says; `None` where registration refuses the job.
+    pub remarks: Option<Vec<Remark>>,
     /// The job, if the file describes one.
     pub job: Option<api::Job>,
     /// The problems of files that are no job files.
@@ -25,14 +26,14 @@ pub(crate) struct Analysis {
 }
 
 /// Judges a file.
-pub(crate) fn analyse(document: &Document, around: &dyn Surroundings, cluster: Option<&Loaded>) -> Analysis {
-    let mut out = Analysis { findings: Vec::new(), validated: 0, job: None, others: Vec::new() };
+pub(crate) fn analyse(document: &Document, around: &dyn Surroundings, cluster: Option<&Cluster>) -> Analysis {
+    let mut out = Analysis { findings: Vec::new(), remarks: None, job: None, others: Vec::new() };
     match document.kind {
         Kind::Unknown => {}
         Kind::Other(file) => out.others = around.check(file, &document.path, document.text.as_str()),
         Kind::ApiJob => match parse_json(document.text.as_str().as_bytes()) {
             Ok(job) => {
-                out.findings = judged(document, &job, around, cluster);
+                (out.findings, out.remarks) = judged(document, &job, around, cluster);
                 out.job = Some(job);
             }
             Err(e) => out.findings = vec![parse_json_error(&document.name(), document.text.as_str(), &e)],
@@ -41,49 +42,60 @@ pub(crate) fn analyse(document: &Document, around: &dyn Surroundings, cluster: O
             let options = around.parse_options(&document.name(), &document.directory);
             match parse(document.text.as_str().as_bytes(), &options) {
                 Ok(job) => {
-                    out.findings = judged(document, &job, around, cluster);
+                    (out.findings, out.remarks) = judged(document, &job, around, cluster);
                     out.job = Some(job);
                 }
                 Err(e) => {
                     out.findings = parse_error(&e);
-                    out.validated = out.findings.len();
                     further(document, &mut out.findings, around, cluster);
-                    return out;
                 }
             }
         }
     }
-    out.validated = out.findings.len();
     out
 }
 
-/// The findings about a job that could be read.
-fn judged(document: &Document, job: &api::Job, around: &dyn Surroundings, cluster: Option<&Loaded>) -> Vec<Finding> {
+/// The findings about a job that could be read, and the remarks on it.
+fn judged(
+    document: &Document,
+    job: &api::Job,
+    around: &dyn Surroundings,
+    cluster: Option<&Cluster>,
+) -> (Vec<Finding>, Option<Vec<Remark>>) {
     let outline = document.outline();
-    let state = cluster.map(|c| &c.state);
-    let options = around.convert_options(job, state);
-    match verdict(job.clone(), &options, state) {
-        Err(refusal) => validation(outline, &refusal.items, Severity::Error),
-        Ok(Accepted { warnings, job: admitted }) => {
+    let options = around.convert_options(job, cluster.and_then(|c| c.summary.region()));
+    match verdict(job.clone(), &options, cluster.map(|c| &c.settings)) {
+        Err(refusal) => (validation(outline, &refusal.items, Severity::Error), None),
+        Ok(Accepted { warnings, .. }) => {
             let items: Vec<String> = warning_items(&warnings).map(str::to_owned).collect();
             let mut out = validation(outline, &items, Severity::Warning);
-            let destination = state.map(|state| Destination { state, admitted: &admitted });
-            let now = cluster.map_or_else(|| around.now(), |c| c.now);
+            let now = cluster.map_or_else(|| around.now(), |c| c.summary.now);
             out.extend(terraform_names(outline, document.syntax()));
-            out.extend(findings(outline, &remarks_of_file(job, destination.as_ref(), now)));
-            out
+            (out, Some(remarks_of_file(job, None, now)))
         }
     }
 }
 
+/// All findings about a file: those of the analysis, and the remarks. Those that need the nodes of the cluster are of the
+/// last plan, at their places in the present text.
+pub(crate) fn all_findings(document: &Document, analysis: &Analysis) -> Vec<Finding> {
+    let mut out = analysis.findings.clone();
+    let Some(own) = &analysis.remarks else { return out };
+    let planned = document.planned().and_then(|(_, planned)| planned.remarks.as_ref());
+    out.extend(findings(document.outline(), planned.unwrap_or(own)));
+    out
+}
+
 /// Adds the findings of later phases, which the first problems hide. What stands in a line that has a finding already
 /// follows from it.
-fn further(document: &Document, found: &mut Vec<Finding>, around: &dyn Surroundings, cluster: Option<&Loaded>) {
+fn further(document: &Document, found: &mut Vec<Finding>, around: &dyn Surroundings, cluster: Option<&Cluster>) {
     let partial = document.partial(around);
     let mut more = partial_parse_error(&partial.diagnostics);
     if let (true, true, Some(job)) = (partial.whole, more.is_empty(), &partial.job) {
         let broken: Vec<usize> = found.iter().filter_map(|f| Some(bytes(document, f.place.as_ref()?).0)).collect();
-        more.extend(judged(document, job, around, cluster).into_iter().filter(|f| stands(document, f, &broken)));
+        let (mut judged, remarks) = judged(document, job, around, cluster);
+        judged.extend(findings(document.outline(), &remarks.unwrap_or_default()));
+        more.extend(judged.into_iter().filter(|f| stands(document, f, &broken)));
     }
     let name = document.name();
     let line = |f: &Finding| f.place.as_ref().filter(|p| p.range.file == name).map(|p| p.range.start_line);
@@ -112,12 +124,12 @@ fn stands(document: &Document, finding: &Finding, broken: &[usize]) -> bool {
 
 /// The diagnostics of a document, as the protocol has them.
 pub(crate) fn published(document: &Document, analysis: &Analysis) -> Vec<Diagnostic> {
-    let mut out: Vec<Diagnostic> = analysis.findings.iter().map(|f| diagnostic(document, f)).collect();
+    let mut out: Vec<Diagnostic> = all_findings(document, analysis).iter().map(|f| diagnostic(document, f)).collect();
     out.extend(analysis.others.iter().map(|p| other(document, p)));
     out
 }
 
-fn diagnostic(document: &Document, finding: &Finding) -> Diagnostic {
+pub(crate) fn diagnostic(document: &Document, finding: &Finding) -> Diagnostic {
     let own = finding.place.as_ref().filter(|p| p.range.file == document.name());
     let mut message = finding.message.clone();
     if let (None, Some(place)) = (own, &finding.place) {
@@ -154,7 +166,7 @@ fn stage(stage: Stage) -> &'static str {
 }
 
 /// The bytes of a place of a document.
-pub(crate) fn bytes(document: &Document, place: &Place) -> (usize, usize) {
+fn bytes(document: &Document, place: &Place) -> (usize, usize) {
     let r = &place.range;
     let from = document.text.offset_of_cluster(r.start_line, r.start_column);
     (from, document.text.offset_of_cluster(r.end_line, r.end_column).max(from))

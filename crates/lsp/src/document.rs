@@ -7,8 +7,10 @@ use std::rc::Rc;
 use lsp_types::Url;
 use serde_json::Value as Json;
 
+use crate::cluster::Cluster;
 use crate::diagnostics::{Analysis, analyse};
-use crate::surroundings::{Loaded, OtherFile, Surroundings};
+use crate::lens::Planned;
+use crate::surroundings::{OtherFile, Surroundings};
 use crate::text::Text;
 use encamp_jobspec::explain::Syntax;
 use encamp_jobspec::explain::outline::Outline;
@@ -45,6 +47,8 @@ pub(crate) struct Document {
     partial: OnceCell<Rc<PartialJob>>,
     analysis: OnceCell<Rc<Analysis>>,
     job: OnceCell<Option<Json>>,
+    /// The version that was planned last, and what the plan says.
+    planned: Option<(i32, Planned)>,
 }
 
 impl Document {
@@ -63,6 +67,7 @@ impl Document {
             partial: OnceCell::new(),
             analysis: OnceCell::new(),
             job: OnceCell::new(),
+            planned: None,
         }
     }
 
@@ -82,6 +87,17 @@ impl Document {
     /// Forgets what depends on the cluster.
     pub(crate) fn cluster_changed(&mut self) {
         self.analysis = OnceCell::new();
+        self.planned = None;
+    }
+
+    /// Notes what a plan of a version says.
+    pub(crate) fn set_planned(&mut self, version: i32, planned: Planned) {
+        self.planned = Some((version, planned));
+    }
+
+    /// The version that was planned last, and what the plan says.
+    pub(crate) fn planned(&self) -> Option<&(i32, Planned)> {
+        self.planned.as_ref()
     }
 
     /// How the job file is written.
@@ -114,7 +130,7 @@ impl Document {
     }
 
     /// The problems, and the job if it is valid so far.
-    pub(crate) fn analysis(&self, around: &dyn Surroundings, cluster: Option<&Loaded>) -> &Rc<Analysis> {
+    pub(crate) fn analysis(&self, around: &dyn Surroundings, cluster: Option<&Cluster>) -> &Rc<Analysis> {
         self.analysis.get_or_init(|| Rc::new(analyse(self, around, cluster)))
     }
 

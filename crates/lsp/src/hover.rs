@@ -2,11 +2,11 @@
 
 use serde_json::Value as Json;
 
-use crate::cluster::{satisfying, values};
+use crate::cluster::Names;
 use crate::cursor::{Cursor, Part};
 use crate::document::{Document, Kind};
-use crate::names;
-use crate::surroundings::{Loaded, Surroundings};
+use crate::names as of_file;
+use crate::surroundings::Surroundings;
 use encamp_hcl::functions;
 use encamp_jobspec::explain::outline::{Element, Outline, Setting};
 use encamp_jobspec::reference::{Attribute, Form, place};
@@ -22,7 +22,7 @@ pub(crate) fn hover(
     document: &Document,
     offset: usize,
     around: &dyn Surroundings,
-    cluster: Option<&Loaded>,
+    names: Option<&Names>,
 ) -> Option<(String, (usize, usize))> {
     if !matches!(document.kind, Kind::Job | Kind::ApiJob) {
         return None;
@@ -32,17 +32,17 @@ pub(crate) fn hover(
         if let Some(found) = variable(document, offset, around) {
             return Some(found);
         }
-        if let Some(found) = word(document, offset, cluster) {
+        if let Some(found) = word(document, offset, names) {
             return Some(found);
         }
     }
     let path = outline.around(offset);
     let innermost = path.last()?;
     if within(offset, innermost.header.start, innermost.header.end) {
-        return block(document, &path, cluster);
+        return block(document, &path, names);
     }
     let setting = innermost.attributes.iter().find(|s| within(offset, s.name_span.start, s.value.end))?;
-    attribute(document, &path, setting, around, cluster)
+    attribute(document, &path, setting, around, names)
 }
 
 fn within(offset: usize, from: u32, to: u32) -> bool {
@@ -63,14 +63,14 @@ fn shown(value: &Json) -> String {
 
 /// A variable or a local: its value.
 fn variable(document: &Document, offset: usize, around: &dyn Surroundings) -> Option<(String, (usize, usize))> {
-    let (name, place) = names::at(document.outline(), offset)?;
+    let (name, place) = of_file::at(document.outline(), offset)?;
     let partial = document.partial(around);
     let (what, known) = if name.root == "var" {
         ("variable", partial.variables.get(&name.name))
     } else {
         ("local", partial.locals.get(&name.name))
     };
-    let declared = names::declared(document.outline(), name.root).iter().any(|(n, _)| *n == name.name);
+    let declared = of_file::declared(document.outline(), name.root).iter().any(|(n, _)| *n == name.name);
     let mut text = format!("{what} `{}`", name.name);
     if let Some(described) = description(document, &name) {
         text.push_str(&format!("\n\n{described}"));
@@ -84,7 +84,7 @@ fn variable(document: &Document, offset: usize, around: &dyn Surroundings) -> Op
 }
 
 /// The description of a variable.
-fn description(document: &Document, name: &names::Name) -> Option<String> {
+fn description(document: &Document, name: &of_file::Name) -> Option<String> {
     let outline = document.outline();
     let mut blocks = outline.root.of("variable");
     let block = blocks.find(|b| name.root == "var" && b.labels.first() == Some(&name.name))?;
@@ -93,7 +93,7 @@ fn description(document: &Document, name: &names::Name) -> Option<String> {
 }
 
 /// A function, or a reference to what nodes have.
-fn word(document: &Document, offset: usize, cluster: Option<&Loaded>) -> Option<(String, (usize, usize))> {
+fn word(document: &Document, offset: usize, names: Option<&Names>) -> Option<(String, (usize, usize))> {
     let text = document.text.as_str();
     let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
     let from = text
@@ -112,10 +112,10 @@ fn word(document: &Document, offset: usize, cluster: Option<&Loaded>) -> Option<
     if !is_reference || !cursor.interpolation {
         return None;
     }
-    let state = &cluster?.state;
-    let found = values(state, word);
-    let nodes: usize = state.nodes().count();
-    let having: usize = found.iter().map(|(_, count)| count).sum();
+    let names = names?;
+    let found = names.values(word);
+    let nodes = names.nodes;
+    let having: u32 = found.iter().map(|(_, count)| count).sum();
     let mut out = format!("`{word}`: {having} of {nodes} nodes have it");
     for (value, count) in found.iter().take(MAX_VALUES) {
         out.push_str(&format!("\n- `{value}` ({count})"));
@@ -127,7 +127,7 @@ fn word(document: &Document, offset: usize, cluster: Option<&Loaded>) -> Option<
 }
 
 /// A block: what it is for.
-fn block(document: &Document, path: &[&Element], cluster: Option<&Loaded>) -> Option<(String, (usize, usize))> {
+fn block(document: &Document, path: &[&Element], names: Option<&Names>) -> Option<(String, (usize, usize))> {
     let (innermost, outer) = path.split_last()?;
     let span = (innermost.header.start as usize, innermost.header.end as usize);
     if outer.is_empty() {
@@ -146,14 +146,14 @@ fn block(document: &Document, path: &[&Element], cluster: Option<&Loaded>) -> Op
     if let Some(description) = known.description {
         text.push_str(&format!("\n\n{description}"));
     }
-    if let Some(line) = satisfied(document.outline(), innermost, cluster) {
+    if let Some(line) = satisfied(document.outline(), innermost, names) {
         text.push_str(&format!("\n\n{line}"));
     }
     Some((text, span))
 }
 
 /// `71 of 84 nodes satisfy this`, for constraints and affinities.
-pub(crate) fn satisfied(outline: &Outline, element: &Element, cluster: Option<&Loaded>) -> Option<String> {
+pub(crate) fn satisfied(outline: &Outline, element: &Element, names: Option<&Names>) -> Option<String> {
     if !matches!(element.kind.as_str(), "constraint" | "affinity") {
         return None;
     }
@@ -161,8 +161,8 @@ pub(crate) fn satisfied(outline: &Outline, element: &Element, cluster: Option<&L
     if constraint.operand.starts_with("distinct_") {
         return None;
     }
-    let (some, all) = satisfying(&cluster?.state, &constraint);
-    Some(format!("{some} of {all} nodes satisfy this"))
+    let names = names?;
+    Some(format!("{} of {} nodes satisfy this", names.satisfying(&constraint)?, names.nodes))
 }
 
 /// The constraint that a block describes, if its values are written literally.
@@ -189,7 +189,7 @@ fn attribute(
     path: &[&Element],
     setting: &Setting,
     around: &dyn Surroundings,
-    cluster: Option<&Loaded>,
+    names: Option<&Names>,
 ) -> Option<(String, (usize, usize))> {
     let here = place(kinds(path))?;
     let span = (setting.name_span.start as usize, setting.name_span.end as usize);
@@ -216,7 +216,7 @@ fn attribute(
     if let Some(value) = object.and_then(|o| o.get(&known.json)).filter(|v| !v.is_null()) {
         text.push_str(&format!("\n\nvalue: `{}`", worded(&known, value)));
     }
-    if let Some(line) = path.last().and_then(|e| satisfied(document.outline(), e, cluster)) {
+    if let Some(line) = path.last().and_then(|e| satisfied(document.outline(), e, names)) {
         text.push_str(&format!("\n\n{line}"));
     }
     Some((text, span))

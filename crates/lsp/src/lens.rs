@@ -6,9 +6,13 @@ use lsp_types::{CodeLens, Command};
 use serde_json::json;
 
 use crate::document::{Document, Kind};
-use crate::surroundings::{Loaded, Surroundings};
+use encamp_jobspec::convert::ConvertOptions;
 use encamp_model::api;
+use encamp_plan::remarks::Remark;
+use encamp_plan::verdict::{Accepted, Destination, remarks_of_file, verdict};
 use encamp_plan::{JobPlan, PlanError, plan_job, server_context};
+use encamp_state::State;
+use serde::{Deserialize, Serialize};
 
 /// The command that shows the whole plan.
 pub(crate) const PLAN: &str = "encamp.plan";
@@ -19,25 +23,36 @@ pub(crate) const SUGGEST: &str = "encamp.suggest";
 /// The command that reads the cluster again.
 pub(crate) const REFRESH: &str = "encamp.refresh";
 
-/// What a plan of a version of a document says.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Planned {
-    /// The version of the document.
-    pub version: i32,
+/// What a plan of a job says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Planned {
     /// One line: `3 to place · 1 preempted (email-marketing) · fits`.
-    pub summary: String,
+    pub(crate) summary: String,
     /// Whether everything is placed.
-    pub fits: bool,
+    pub(crate) fits: bool,
+    /// The settings without effect on this cluster; `None` where the job is refused.
+    pub(crate) remarks: Option<Vec<Remark>>,
 }
 
-/// Plans a job on a cluster.
-pub(crate) fn plan(job: &api::Job, cluster: &Loaded, around: &dyn Surroundings) -> (String, bool) {
-    let options = around.convert_options(job, Some(&cluster.state));
-    match plan_job(&cluster.state, job, &options, &server_context(&cluster.state), cluster.now) {
+impl Planned {
+    /// The plan of a job that could not be planned.
+    pub(crate) fn failed(why: &str) -> Planned {
+        Planned { summary: format!("no plan: {why}"), fits: false, remarks: None }
+    }
+}
+
+/// Plans a job on a cluster as of `now`, Unix nanoseconds.
+pub fn plan(job: &api::Job, options: &ConvertOptions, state: &State, now: i64) -> Planned {
+    let (summary, fits) = match plan_job(state, job, options, &server_context(state), now) {
         Ok(planned) => summary(&planned),
         Err(PlanError::Admission(_) | PlanError::Convert(_)) => ("no plan: the job is invalid".to_owned(), false),
         Err(e) => (format!("no plan: {e}"), false),
-    }
+    };
+    let remarks = verdict(job.clone(), options, Some(state)).ok().map(|Accepted { job: admitted, .. }| {
+        let destination = Destination { state, admitted: &admitted };
+        remarks_of_file(job, Some(&destination), now)
+    });
+    Planned { summary, fits, remarks }
 }
 
 fn summary(planned: &JobPlan) -> (String, bool) {
@@ -79,7 +94,7 @@ fn summary(planned: &JobPlan) -> (String, bool) {
 }
 
 /// The lenses of a document.
-pub(crate) fn lenses(document: &Document, planned: Option<&Planned>, has_cluster: bool) -> Vec<CodeLens> {
+pub(crate) fn lenses(document: &Document, has_cluster: bool) -> Vec<CodeLens> {
     if !matches!(document.kind, Kind::Job | Kind::ApiJob) {
         return Vec::new();
     }
@@ -97,10 +112,11 @@ pub(crate) fn lenses(document: &Document, planned: Option<&Planned>, has_cluster
     if !has_cluster {
         return Vec::new();
     }
-    let fresh = planned.filter(|p| p.version == document.version);
+    let planned = document.planned();
+    let fresh = planned.filter(|(version, _)| *version == document.version).map(|(_, planned)| planned);
     let title = match (fresh, planned) {
         (Some(planned), _) => planned.summary.clone(),
-        (None, Some(former)) => format!("{} …", former.summary),
+        (None, Some((_, former))) => format!("{} …", former.summary),
         (None, None) => "plan".to_owned(),
     };
     let mut out = vec![lens(&title, PLAN), lens("explain", EXPLAIN)];

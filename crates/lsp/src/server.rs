@@ -13,10 +13,10 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value as Json, json};
 
-use crate::cluster::Names;
+use crate::cluster::{Cluster, Names};
 use crate::document::Document;
 use crate::lens::{self, Planned};
-use crate::surroundings::{Loaded, Surroundings};
+use crate::surroundings::Surroundings;
 use crate::text::{Encoding, Text};
 use crate::worker::{News, Task, ask, work};
 use crate::{actions, completion, diagnostics, hints, hover, names, structure, tokens};
@@ -86,9 +86,7 @@ pub fn serve(connection: Connection, around: Arc<dyn Surroundings>) -> Result<()
         tasks,
         documents: HashMap::new(),
         dirty: Vec::new(),
-        plans: HashMap::new(),
         cluster: None,
-        names: Names::default(),
         shut_down: false,
         sent: 0,
     };
@@ -196,9 +194,7 @@ struct Server {
     documents: HashMap<Url, Document>,
     /// Documents whose diagnostics are to be sent.
     dirty: Vec<Url>,
-    plans: HashMap<Url, Planned>,
-    cluster: Option<Loaded>,
-    names: Names,
+    cluster: Option<Cluster>,
     shut_down: bool,
     /// Requests that were sent to the client.
     sent: i32,
@@ -258,19 +254,22 @@ impl Server {
 
     fn publish(&mut self) {
         for uri in std::mem::take(&mut self.dirty) {
-            let Some(document) = self.documents.get(&uri) else { continue };
-            let analysis = document.analysis(&*self.around, self.cluster.as_ref());
-            let found = diagnostics::published(document, analysis);
-            if let (Some(job), true) = (&analysis.job, self.cluster.is_some()) {
-                let job = Box::new(job.clone());
-                ask(&self.tasks, Task::Plan { uri: uri.clone(), version: document.version, job });
-            }
-            let version = Some(document.version);
-            self.notify::<notification::PublishDiagnostics>(PublishDiagnosticsParams {
-                uri,
-                diagnostics: found,
-                version,
-            });
+            self.publish_one(&uri, true);
+        }
+    }
+
+    /// Sends the diagnostics of a document; `plans`: its job is planned then.
+    fn publish_one(&self, uri: &Url, plans: bool) {
+        let Some(document) = self.documents.get(uri) else { return };
+        let analysis = document.analysis(&*self.around, self.cluster.as_ref());
+        self.notify::<notification::PublishDiagnostics>(PublishDiagnosticsParams {
+            uri: uri.clone(),
+            diagnostics: diagnostics::published(document, analysis),
+            version: Some(document.version),
+        });
+        if let (true, Some(job), true) = (plans, &analysis.job, self.cluster.is_some()) {
+            let job = Box::new(job.clone());
+            ask(&self.tasks, Task::Plan { uri: uri.clone(), version: document.version, job });
         }
     }
 
@@ -283,8 +282,7 @@ impl Server {
     fn news(&mut self, news: News) {
         match news {
             News::Loaded(loaded) => {
-                let (cluster, names) = loaded.map_or((None, Names::default()), |both| (Some(both.0), both.1));
-                (self.cluster, self.names) = (cluster, names);
+                self.cluster = loaded.map(|summary| Cluster::from(*summary));
                 let uris: Vec<Url> = self.documents.keys().cloned().collect();
                 for uri in &uris {
                     self.documents.get_mut(uri).into_iter().for_each(Document::cluster_changed);
@@ -295,12 +293,21 @@ impl Server {
                 typ: MessageType::WARNING,
                 message: format!("The cluster cannot be read: {why}"),
             }),
-            News::Planned(uri, planned) => {
-                if self.plans.insert(uri, planned.clone()).as_ref() != Some(&planned) && self.client.refreshes_lenses {
-                    self.ask_client::<request::CodeLensRefresh>(());
-                }
-            }
+            News::Planned(uri, version, planned) => self.planned(&uri, version, planned),
             News::Ran(id, text) => self.ran(id, text),
+        }
+    }
+
+    /// Notes a plan, and tells the client where it changes what the editor shows.
+    fn planned(&mut self, uri: &Url, version: i32, planned: Planned) {
+        let Some(document) = self.documents.get_mut(uri) else { return };
+        let former = document.planned().cloned();
+        document.set_planned(version, planned.clone());
+        if former.as_ref().is_none_or(|(_, former)| former.remarks != planned.remarks) {
+            self.publish_one(uri, false);
+        }
+        if former != Some((version, planned)) && self.client.refreshes_lenses {
+            self.ask_client::<request::CodeLensRefresh>(());
         }
     }
 
@@ -352,7 +359,6 @@ impl Server {
                 if let Some(p) = read::<DidCloseTextDocumentParams>(n.params) {
                     let uri = p.text_document.uri;
                     self.documents.remove(&uri);
-                    self.plans.remove(&uri);
                     let (diagnostics, version) = (Vec::new(), None);
                     self.notify::<notification::PublishDiagnostics>(PublishDiagnosticsParams {
                         uri,
@@ -430,16 +436,18 @@ impl Server {
     fn answer(&mut self, r: Request) -> Answer {
         let around = self.around.clone();
         let cluster = self.cluster.as_ref();
+        let nothing = Names::default();
         match r.method.as_str() {
             request::Completion::METHOD => {
                 let p: CompletionParams = params(r)?;
                 let (d, at) = self.place(&p.text_document_position)?;
-                value(completion::complete(d, at, self.client.snippets, &self.names, &*around))
+                let names = cluster.map_or(&nothing, |c| &c.summary.names);
+                value(completion::complete(d, at, self.client.snippets, names, &*around))
             }
             request::HoverRequest::METHOD => {
                 let p: HoverParams = params(r)?;
                 let (d, at) = self.place(&p.text_document_position_params)?;
-                let found = hover::hover(d, at, &*around, cluster);
+                let found = hover::hover(d, at, &*around, cluster.map(|c| &c.summary.names));
                 value(found.map(|(text, (from, to))| Hover {
                     contents: HoverContents::Markup(MarkupContent { kind: MarkupKind::Markdown, value: text }),
                     range: Some(d.text.range(from, to)),
@@ -447,7 +455,8 @@ impl Server {
             }
             request::CodeActionRequest::METHOD => {
                 let p: CodeActionParams = params(r)?;
-                value(actions::actions(self.document(&p.text_document)?, p.range, &*around, cluster))
+                let d = self.document(&p.text_document)?;
+                value(actions::actions(d, p.range, d.analysis(&*around, cluster)))
             }
             request::InlayHintRequest::METHOD => {
                 let p: InlayHintParams = params(r)?;
@@ -456,7 +465,7 @@ impl Server {
             request::CodeLensRequest::METHOD => {
                 let p: CodeLensParams = params(r)?;
                 let d = self.document(&p.text_document)?;
-                value(lens::lenses(d, self.plans.get(&d.uri), cluster.is_some()))
+                value(lens::lenses(d, cluster.is_some()))
             }
             request::GotoDefinition::METHOD
             | request::References::METHOD

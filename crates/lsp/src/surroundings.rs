@@ -5,16 +5,9 @@ use std::path::Path;
 use encamp_jobspec::convert::ConvertOptions;
 use encamp_jobspec::parse::ParseOptions;
 use encamp_model::api;
-use encamp_state::State;
 
-/// A cluster that was read.
-#[derive(Debug, Clone)]
-pub struct Loaded {
-    /// Its state.
-    pub state: State,
-    /// The time as of which jobs are planned, Unix nanoseconds.
-    pub now: i64,
-}
+use crate::cluster::Summary;
+use crate::lens::Planned;
 
 /// Files that are no job files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,17 +37,24 @@ pub struct OtherProblem {
 
 /// The process around the server.
 pub trait Surroundings: Send + Sync {
-    /// Reads the cluster; `None` where none is configured. Called by a thread of its own, again for each refresh.
+    /// Reads the cluster; `None` where none is configured. Called by a thread of its own, again for each refresh. What it
+    /// needs of memory beside the summary is free again when it returns.
     ///
     /// # Errors
     /// The cluster cannot be read: why.
-    fn load(&self) -> Result<Option<Loaded>, String>;
+    fn load(&self) -> Result<Option<Summary>, String>;
+
+    /// Plans a job on the cluster that was read last. Called by the same thread, with the same rule about memory.
+    ///
+    /// # Errors
+    /// The cluster cannot be read: why.
+    fn plan(&self, job: &api::Job) -> Result<Planned, String>;
 
     /// How a job file of this name is read, in this directory.
     fn parse_options(&self, name: &str, directory: &Path) -> ParseOptions;
 
-    /// How a job is converted for registration.
-    fn convert_options(&self, job: &api::Job, state: Option<&State>) -> ConvertOptions;
+    /// How a job is converted for registration in a cluster of this region, if there is one.
+    fn convert_options(&self, job: &api::Job, region: Option<&str>) -> ConvertOptions;
 
     /// The options of the `config` block of a driver; empty where they are not known.
     fn driver_options(&self, driver: &str) -> Vec<&'static str>;

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use lsp_types::Url;
 
-use crate::cluster::Names;
-use crate::lens::{Planned, plan};
-use crate::surroundings::{Loaded, Surroundings};
+use crate::cluster::Summary;
+use crate::lens::Planned;
+use crate::surroundings::Surroundings;
 use encamp_model::api;
 
 /// How long the input has to rest before a job is planned.
@@ -42,21 +42,21 @@ pub(crate) enum Task {
 /// What the thread has to tell.
 pub(crate) enum News {
     /// The cluster was read.
-    Loaded(Option<Box<(Loaded, Names)>>),
+    Loaded(Option<Box<Summary>>),
     /// The cluster cannot be read.
     Failed(String),
-    /// A job was planned.
-    Planned(Url, Planned),
+    /// A version of a document was planned.
+    Planned(Url, i32, Planned),
     /// A command has ended.
     Ran(lsp_server::RequestId, String),
 }
 
 /// Works until nobody asks any more.
 pub(crate) fn work(around: &Arc<dyn Surroundings>, tasks: &Receiver<Task>, tell: &dyn Fn(News) -> bool) {
-    let mut cluster: Option<Loaded> = None;
+    let mut has_cluster = false;
     let mut waiting: Vec<(Url, i32, Box<api::Job>)> = Vec::new();
     loop {
-        let next = if waiting.is_empty() || cluster.is_none() {
+        let next = if waiting.is_empty() || !has_cluster {
             tasks.recv().map_err(|_| RecvTimeoutError::Disconnected)
         } else {
             tasks.recv_timeout(REST)
@@ -70,19 +70,16 @@ pub(crate) fn work(around: &Arc<dyn Surroundings>, tasks: &Receiver<Task>, tell:
             }
             Ok(Task::Load) => match around.load() {
                 Ok(loaded) => {
-                    cluster.clone_from(&loaded);
-                    News::Loaded(loaded.map(|loaded| {
-                        let names = Names::of(&loaded.state);
-                        Box::new((loaded, names))
-                    }))
+                    has_cluster = loaded.is_some();
+                    News::Loaded(loaded.map(Box::new))
                 }
                 Err(why) => News::Failed(why),
             },
             Ok(Task::Run { id, command, path }) => News::Ran(id, around.run(&command, &path)),
             Err(RecvTimeoutError::Timeout) => {
-                let (Some(cluster), Some((uri, version, job))) = (&cluster, waiting.pop()) else { continue };
-                let (summary, fits) = plan(&job, cluster, &**around);
-                News::Planned(uri, Planned { version, summary, fits })
+                let Some((uri, version, job)) = waiting.pop() else { continue };
+                let planned = around.plan(&job).unwrap_or_else(|why| Planned::failed(&why));
+                News::Planned(uri, version, planned)
             }
         };
         if !tell(news) {

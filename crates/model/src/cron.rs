@@ -476,6 +476,14 @@ pub fn time_zone(name: &str) -> Result<TimeZone, TimeZoneError> {
     }
 }
 
+/// The name of the time zone of a place: `Europe/Berlin` of `Berlin`. Case does not matter.
+pub fn time_zone_of_place(place: &str) -> Option<String> {
+    let wanted = place.trim().replace(' ', "_");
+    let is_of = |name: &str| name.rsplit('/').next().is_some_and(|last| last.eq_ignore_ascii_case(&wanted));
+    let named = jiff::tz::db().available().map(|name| name.to_string()).filter(|name| is_of(name));
+    named.filter(|name| time_zone(name).is_ok()).min()
+}
+
 impl PeriodicConfig {
     /// The specifications: `cron`, or the list of `crons`.
     pub fn cron_specs(&self) -> impl Iterator<Item = &str> {

@@ -3,8 +3,11 @@
 use super::habits;
 use super::heredocs::{self, Unclosed};
 use super::outline::{Element, Outline, Setting};
-use super::scope::{Allowed, allowed, instead_of, nearest};
-use super::values::{bare_number, wrong_value};
+use super::references::{declared, unknown_value};
+use super::repair::{Edit, Edits, Repair, closed, placeholder, reopened, rewritten_call};
+use super::scope::{Allowed, allowed, nearest};
+use super::unknown_names::{a_block, unknown_name};
+use super::values::{Value, bare_number, wrong_value};
 use super::{Place, values};
 use crate::parse::schema::Kind;
 use encamp_hcl::diag::{Range, Span};
@@ -31,33 +34,55 @@ pub(crate) struct Advice {
     /// Where it is, for diagnostics that tell another place or none.
     pub place: Option<Place>,
     pub related: Option<(Place, String)>,
+    /// The change that the help describes.
+    pub repair: Option<Repair>,
 }
 
 impl Advice {
-    fn help(text: impl Into<String>) -> Advice {
+    pub(super) fn help(text: impl Into<String>) -> Advice {
         Advice { help: Some(text.into()), ..Advice::default() }
     }
 
-    fn say(message: impl Into<String>, help: Option<String>) -> Advice {
+    pub(super) fn say(message: impl Into<String>, help: Option<String>) -> Advice {
         Advice { message: Some(message.into()), help, ..Advice::default() }
+    }
+
+    pub(super) fn repaired(self, repair: Option<Repair>) -> Advice {
+        Advice { repair, ..self }
     }
 }
 
 impl<'a> Given<'a> {
-    fn text(&self) -> &'a str {
+    pub(super) fn text(&self) -> &'a str {
         self.outline.and_then(|o| o.text.get(self.start..self.end)).unwrap_or("")
     }
 
-    fn path(&self) -> Vec<&'a Element> {
+    pub(super) fn path(&self) -> Vec<&'a Element> {
         self.outline.map(|o| o.around(self.start)).unwrap_or_default()
     }
 
     /// The attribute the diagnostic is about or inside of.
-    fn setting(&self) -> Option<&'a Setting> {
+    pub(super) fn setting(&self) -> Option<&'a Setting> {
         let path = self.path();
         let root = self.outline.map(|o| &o.root)?;
         let holder = path.last().copied().unwrap_or(root);
         holder.attributes.iter().find(|s| (s.name_span.start as usize..s.value.end as usize).contains(&self.start))
+    }
+
+    /// The edits of the file, if it is in HCL's native syntax.
+    pub(super) fn edits(&self) -> Option<Edits<'a>> {
+        Edits::of(self.outline?)
+    }
+
+    /// The attribute goes, so that its default applies.
+    pub(super) fn without_setting(&self) -> Option<Repair> {
+        Some(Repair { is_certain: false, ..self.edits()?.remove_setting(self.setting()?) })
+    }
+
+    /// Another name in place of a part of the text at the location.
+    pub(super) fn rename(&self, old: &str, new: &str) -> Option<Repair> {
+        let start = self.start + self.text().find(old)?;
+        Some(Repair::rename(start, start + old.len(), new))
     }
 }
 
@@ -71,80 +96,102 @@ pub(crate) fn advise(given: &Given) -> Advice {
         "Error in function call" if given.detail.contains("no file exists at") => missing_file(given),
         "Unterminated template string" => unclosed_heredoc(given),
         "Invalid expression" | "Invalid character" | "Unsupported operator" => misread_heredoc(given),
-        "Missing dynamic content block" => Advice::help("add content { … } with the body of the blocks that are made"),
+        "Missing dynamic content block" => {
+            Advice::help("add content { … } with the body of the blocks that are made").repaired(content(given))
+        }
         "Invalid operand" => operand(given),
         "Invalid template interpolation value" if given.detail.contains("tuple") || given.detail.contains("list") => {
-            Advice::help("join(\",\", …) or jsonencode(…) make one string of a list")
+            let joined = format!("join(\",\", {})", given.text());
+            let repair =
+                Repair::certain(format!("Write {joined}"), [Edit::new(given.start, given.end, joined.as_str())]);
+            Advice::help("join(\",\", …) or jsonencode(…) make one string of a list").repaired(Some(repair))
         }
-        "Invalid multi-line string" => Advice::say(
-            "this string is not closed before the line ends",
-            Some("add the missing quote; write a multi-line string as <<EOF … EOF".to_owned()),
-        ),
+        "Invalid multi-line string" => open_string(given),
         "Argument or block definition required" => definition(given),
         "Missing required argument" => missing_argument(given),
-        "Missing job block" => Advice::help("a job file contains one job \"NAME\" { … } block with at least one group"),
-        "Attribute redefined" => Advice { related: first_definition(given), ..Advice::help("keep one of the two") },
+        "Missing job block" => Advice::help("a job file contains one job \"NAME\" { … } block with at least one group")
+            .repaired(job(given)),
+        "Attribute redefined" => Advice {
+            related: first_definition(given),
+            repair: second_attribute(given),
+            ..Advice::help("keep one of the two")
+        },
         "Undefined -var variable" | "Undefined variable" => undeclared(given),
         "Duplicate variable" => declared_twice(given),
         s if s.starts_with("Unset variable ") => unset(given, s),
-        s if s.starts_with("Missing name for ") || s.starts_with("Missing type for ") => missing_label(s),
-        s if s.starts_with("Extraneous label for ") => Advice::help("remove this label"),
+        s if s.starts_with("Missing name for ") || s.starts_with("Missing type for ") => missing_label(given, s),
+        s if s.starts_with("Extraneous label for ") => {
+            let remove = |e: Edits| Repair::certain("Remove this label", [e.remove(given.start, given.end)]);
+            Advice::help("remove this label").repaired(given.edits().map(remove))
+        }
         s if s.starts_with("Duplicate ") && s.ends_with(" block") => {
-            Advice { related: first_definition(given), ..Advice::help("keep one of the two blocks, or merge them") }
+            let path = given.path();
+            let second = given.edits().zip(path.last()).map(|(e, block)| e.remove_block(block));
+            Advice {
+                related: first_definition(given),
+                repair: second,
+                ..Advice::help("keep one of the two blocks, or merge them")
+            }
         }
         _ => Advice::default(),
     }
 }
 
-/// `a task block`, `an update block`.
-fn a_block(kind: &str) -> String {
-    let article = if kind.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
-    format!("{article} {kind} block")
+/// An empty `content` block.
+fn content(given: &Given) -> Option<Repair> {
+    let path = given.path();
+    let dynamic = path.last()?;
+    let edits = given.edits()?;
+    // The outline takes the content for the block itself.
+    let plain = Element { header: dynamic.header, span: dynamic.span, ..Element::default() };
+    Some(Repair::fallback("Add content { … }", [edits.lines_in(&plain, "content {\n}")?]))
 }
 
-fn unknown_name(given: &Given) -> Advice {
-    let name = given.text().trim_matches('"');
-    let path = given.path();
-    let as_block = given.summary == "Unsupported block type";
-    let path = match path.split_last() {
-        Some((last, outer)) if last.header.start as usize == given.start => outer,
-        _ => path.as_slice(),
+/// A job with a group and a task.
+fn job(given: &Given) -> Option<Repair> {
+    given.main.and_then(Edits::of)?;
+    let end = given.main?.text.len();
+    let lines =
+        "job \"example\" {\n  group \"main\" {\n    task \"main\" {\n      driver = \"docker\"\n    }\n  }\n}\n";
+    let new = if given.main?.text.ends_with(['\n']) || end == 0 { lines.to_owned() } else { format!("\n{lines}") };
+    Some(Repair::fallback("Add job \"example\"", [Edit::new(end, end, new)]))
+}
+
+/// The line of the second of two attributes of one name.
+fn second_attribute(given: &Given) -> Option<Repair> {
+    let edits = given.edits()?;
+    let (_, end) = edits.line(given.start);
+    let (_, value) = given.outline?.text.get(given.start..end)?.split_once('=')?;
+    let is_whole = !value.trim_end().ends_with(['{', '[', '(', ',']) && !value.contains("<<");
+    is_whole.then(|| Repair::certain("Remove the second one", [edits.remove(given.start, end)]))
+}
+
+/// A string without its closing quote.
+fn open_string(given: &Given) -> Advice {
+    let close = |edits: Edits| {
+        let (_, end) = edits.line(given.start);
+        Repair::certain("Add the missing quote", [Edit::new(end, end, "\"")])
     };
-    let Some(innermost) = path.last() else {
-        let help = match (habits::foreign_block(name), nearest(name, ["job", "locals", "variable", "variables"])) {
-            (Some(foreign), _) => foreign,
-            (None, Some(other)) => format!("did you mean {other:?}?"),
-            (None, None) => "only job, variable, variables and locals blocks are allowed outside of the job".to_owned(),
-        };
-        return Advice::help(help);
-    };
-    let what = match given.summary {
-        "Unsupported argument" => "attribute",
-        "Unsupported block type" => "block",
-        _ => "name",
-    };
-    if let Some((message, help)) = habits::outside_of_content(name, given.start, innermost) {
-        return Advice::say(message, Some(help));
-    }
-    let message = format!("unknown {what} {name:?} in {}", a_block(&innermost.kind));
-    if name == "for_each" {
-        let kind = &innermost.kind;
-        let labels = if innermost.labels.is_empty() { String::new() } else { format!("labels = [{kind}.value]; ") };
-        let help = format!("dynamic {kind:?} {{ for_each = …; {labels}content {{ … }} }} repeats a block");
-        return Advice::say(message, Some(help));
-    }
-    let foreign = habits::foreign_argument(&innermost.kind, name).map(str::to_owned);
-    Advice::say(message, foreign.or_else(|| instead_of(name, as_block, path)))
+    Advice::say(
+        "this string is not closed before the line ends",
+        Some("add the missing quote; write a multi-line string as <<EOF … EOF".to_owned()),
+    )
+    .repaired(given.edits().map(close))
 }
 
 fn wrong_type(given: &Given) -> Advice {
     let (path, Some(setting)) = (given.path(), given.setting()) else { return Advice::default() };
     let Some(mut kind) = allowed(&path).and_then(|a: Allowed| a.kind(&setting.name)) else {
         // `meta`, `env` and their like take texts only.
-        let help = (setting.literal == super::outline::Literal::List).then(|| {
-            "every value here is one string: join(\",\", [...]) or jsonencode([...]) make one of a list".into()
-        });
-        return Advice { help, ..Advice::default() };
+        if setting.literal != super::outline::Literal::List {
+            return Advice::default().repaired(given.without_setting());
+        }
+        let joined = given.outline.map_or("", |o| o.slice(setting.value));
+        let joined = given.edits().map(|e| e.value(setting, &format!("join(\",\", {joined})")));
+        return Advice::help(
+            "every value here is one string: join(\",\", [...]) or jsonencode([...]) make one of a list",
+        )
+        .repaired(joined);
     };
     if kind == Kind::Str && given.detail.contains("a number is required") {
         kind = Kind::Int { min: i64::MIN.into(), max: i64::MAX.into(), null: true };
@@ -152,78 +199,30 @@ fn wrong_type(given: &Given) -> Advice {
         kind = Kind::Bool;
     }
     let source = given.outline.map_or("", |o| o.slice(setting.value));
-    let values::Advice { message, help } = wrong_value(&setting.name, kind, &setting.literal, source);
-    Advice { message, help, ..Advice::default() }
-}
-
-/// Names of the variables and locals of a job file.
-fn declared(outline: &Outline, root: &str) -> Vec<String> {
-    let blocks = || outline.root.blocks.iter();
-    let attributes = |kind: &'static str| {
-        blocks().filter(move |b| b.kind == kind).flat_map(|b| b.attributes.iter().map(|s| s.name.clone()))
-    };
-    match root {
-        "var" => {
-            let long = blocks().filter(|b| b.kind == "variable").filter_map(|b| b.labels.first().cloned());
-            long.chain(attributes("variables")).collect()
+    let values::Advice { message, help, value } = wrong_value(&setting.name, kind, &setting.literal, source);
+    let repair = match (value, given.edits()) {
+        (Some(Value::Meant(value)), Some(edits)) => Some(edits.value(setting, &value)),
+        (Some(Value::Nearest(value)), Some(edits)) => {
+            Some(Repair { is_certain: false, ..edits.value(setting, &value) })
         }
-        _ => attributes("locals").collect(),
-    }
-}
-
-fn unknown_value(given: &Given) -> Advice {
-    let (Some(outline), Some(main)) = (given.outline, given.main) else { return Advice::default() };
-    let name = given.text().trim_matches(|c: char| !c.is_alphanumeric() && c != '_' && c != '-');
-    let before = outline.text.get(..given.start).unwrap_or("");
-    let root = ["var", "local"].into_iter().find(|root| {
-        before
-            .strip_suffix(root)
-            .is_some_and(|rest| !rest.ends_with(|c: char| c.is_alphanumeric() || matches!(c, '_' | '.')))
-    });
-    let Some(root) = root else { return missing_member(given, name) };
-    let names = declared(main, root);
-    if root == "local" && names.iter().any(|n| n == name) {
-        return match given.setting().and_then(|s| cycle(main, &s.name)) {
-            Some(way) => Advice::say(
-                format!("these locals depend on each other in a cycle: {}", way.join(" -> ")),
-                Some("give one of them a value that does not depend on the others".to_owned()),
-            ),
-            None => Advice::help(format!("the value of local.{name} could not be determined; see the other problems")),
-        };
-    }
-    let what = if root == "var" { "variable" } else { "local" };
-    let message = format!("there is no {what} {name:?}");
-    let help = match nearest(name, names.iter().map(String::as_str)) {
-        Some(other) => format!("did you mean {root}.{other}?"),
-        None if root == "var" => format!("declare it outside of the job: variable {name:?} {{}}"),
-        None => format!("define it outside of the job: locals {{ {name} = … }}"),
+        _ => given.without_setting(),
     };
-    let listed = if names.is_empty() || names.len() > 12 {
-        String::new()
-    } else {
-        format!(" ({what}s of this file: {})", names.join(", "))
-    };
-    Advice::say(message, Some(help + &listed))
-}
-
-/// A member that an object does not have, such as one of `jsondecode(…)`.
-fn missing_member(given: &Given, name: &str) -> Advice {
-    if !given.detail.starts_with("This object does not have an attribute") {
-        return Advice::default();
-    }
-    Advice::help(format!("try(….{name}, null) gives null where {name} is missing, and keys(…) lists what is there"))
+    Advice { message, help, repair, ..Advice::default() }
 }
 
 fn missing_file(given: &Given) -> Advice {
     let help = habits::mentioned(given.detail);
     Advice::help(help.unwrap_or_else(|| "paths are relative to the directory in which the command runs".to_owned()))
+        .repaired(given.without_setting())
 }
 
 fn unclosed_heredoc(given: &Given) -> Advice {
-    let Some(Unclosed { open, message, help, near }) = given.outline.and_then(heredocs::unclosed) else {
+    let Some(outline) = given.outline else { return Advice::default() };
+    let Some(Unclosed { open, opening, marker, message, help, near, closing }) = heredocs::unclosed(outline) else {
         return Advice::default();
     };
-    Advice { message: Some(message), help: Some(help), place: Some(open), related: near }
+    let repair = closed(outline, opening, &marker, closing);
+    Advice { message: Some(message), help: Some(help), place: Some(open), related: near, repair }
 }
 
 /// `<<` with something that is no marker of a heredoc behind it.
@@ -236,56 +235,26 @@ fn misread_heredoc(given: &Given) -> Advice {
         _ => given.start,
     };
     let here = given.outline.and_then(|o| o.text.get(start..)).unwrap_or("");
-    heredocs::misread_opening(here).map_or_else(Advice::default, |(message, help)| Advice::say(message, Some(help)))
-}
-
-/// The way from a local back to itself.
-fn cycle(outline: &Outline, start: &str) -> Option<Vec<String>> {
-    let settings = || outline.root.of("locals").flat_map(|b| &b.attributes);
-    let mut way = vec![start.to_owned()];
-    // Depth first, without visiting a local twice.
-    let mut seen: Vec<String> = Vec::new();
-    let mut open: Vec<Vec<String>> = vec![needs(outline, settings().find(|s| s.name == start)?)];
-    while let Some(next) = open.last_mut() {
-        let Some(name) = next.pop() else {
-            open.pop();
-            way.pop();
-            continue;
-        };
-        if let Some(at) = way.iter().position(|n| *n == name) {
-            let mut circle: Vec<String> = way.drain(at..).collect();
-            circle.push(name);
-            return Some(circle.into_iter().map(|n| format!("local.{n}")).collect());
-        }
-        // Circles longer than that are not looked for.
-        if seen.len() < 1000
-            && let Some(setting) = settings().find(|s| s.name == name).filter(|_| !seen.contains(&name))
-        {
-            seen.push(name.clone());
-            open.push(needs(outline, setting));
-            way.push(name);
-        }
-    }
-    None
-}
-
-/// The locals that a value mentions.
-fn needs(outline: &Outline, setting: &Setting) -> Vec<String> {
-    let text = outline.slice(setting.value);
-    let name = |rest: &str| rest.chars().take_while(|c| c.is_alphanumeric() || matches!(c, '_' | '-')).collect();
-    text.match_indices("local.").map(|(at, root)| name(text.get(at + root.len()..).unwrap_or(""))).collect()
+    let Some((message, right)) = heredocs::misread_opening(here) else { return Advice::default() };
+    let repair = given.outline.and_then(|o| reopened(o, start, &right));
+    Advice::say(message, Some(format!("write {right} and a new line"))).repaired(repair)
 }
 
 fn unknown_function(given: &Given) -> Advice {
     let name = given.text();
     if let Some(instead) = habits::instead_of_function(name) {
-        return Advice::say(format!("there is no function {name:?}"), Some(instead.to_owned()));
+        let repair = given.outline.and_then(|o| rewritten_call(&o.text, given.start, name));
+        return Advice::say(format!("there is no function {name:?}"), Some(instead.to_owned()))
+            .repaired(repair.or_else(|| given.without_setting()));
     }
-    let help = match nearest(name, functions::names().iter().copied()) {
-        Some(other) => format!("did you mean {other}(…)?"),
-        None => "the functions are those of HCL2 job files: format, join, file, jsonencode, …".to_owned(),
+    let (help, repair) = match nearest(name, functions::names().iter().copied()) {
+        Some(other) => (format!("did you mean {other}(…)?"), given.rename(name, other)),
+        None => (
+            "the functions are those of HCL2 job files: format, join, file, jsonencode, …".to_owned(),
+            given.without_setting(),
+        ),
     };
-    Advice::say(format!("there is no function {name:?}"), Some(help))
+    Advice::say(format!("there is no function {name:?}"), Some(help)).repaired(repair)
 }
 
 fn operand(given: &Given) -> Advice {
@@ -295,7 +264,7 @@ fn operand(given: &Given) -> Advice {
         }
         false => None,
     };
-    Advice { help, ..Advice::default() }
+    Advice { help, repair: given.without_setting(), ..Advice::default() }
 }
 
 /// `name: value` and `name value` instead of `name = value`.
@@ -305,10 +274,13 @@ fn definition(given: &Given) -> Advice {
     let line = behind.lines().next().unwrap_or("").trim();
     let Some(value) = line.strip_prefix(':').map(str::trim) else { return Advice::default() };
     let value = if value.is_empty() || value.chars().count() > 40 { "…" } else { value };
+    let colon = given.end + behind.find(':').unwrap_or(0);
+    let edit = Edit::new(given.end, colon + 1, " =");
     Advice::say(
         format!("{name} is set with a colon"),
         Some(format!("attributes are set with an equals sign: {name} = {value}")),
     )
+    .repaired(Some(Repair::certain(format!("Write {name} = {value}"), [edit])))
 }
 
 fn missing_argument(given: &Given) -> Advice {
@@ -322,12 +294,31 @@ fn missing_argument(given: &Given) -> Advice {
         _ => format!("{name} = …"),
     };
     let block = if innermost.dynamic { "dynamic" } else { &innermost.kind };
-    Advice::say(format!("the {block} block needs {name:?}"), Some(format!("add {example}")))
+    let line = match name {
+        "hook" => "hook = \"prestart\"".to_owned(),
+        "max" => "max = 10".to_owned(),
+        "for_each" => "for_each = []".to_owned(),
+        _ => format!("{name} = {}", placeholder(&path, name, "")),
+    };
+    // What a `dynamic` block needs is beside its content, which the outline takes for the block itself.
+    let plain = Element { header: innermost.header, span: innermost.span, ..Element::default() };
+    let added = given.edits().and_then(|e| e.add(&plain, &line)).map(|r| Repair { is_certain: false, ..r });
+    Advice::say(format!("the {block} block needs {name:?}"), Some(format!("add {example}"))).repaired(added)
 }
 
-fn missing_label(summary: &str) -> Advice {
+fn missing_label(given: &Given, summary: &str) -> Advice {
     let kind = summary.rsplit(' ').next().unwrap_or("");
+    // A name that no block of the file has.
+    let text = given.outline.map_or("", |o| o.text.as_str());
+    let taken = |name: &String| text.contains(&format!("{kind} {name:?}"));
+    let names = std::iter::once(kind.to_owned()).chain((2..1000).map(|n| format!("{kind}-{n}")));
+    let free = names.filter(|name| !taken(name)).next();
+    let labelled = free.filter(|_| given.text() == "{").map(|name| {
+        let title = format!("Write {kind} {name:?}");
+        Repair::fallback(title, [Edit::new(given.start, given.start, format!("{name:?} "))])
+    });
     Advice::say(format!("{} needs a name", a_block(kind)), Some(format!("write {kind} \"NAME\" {{ … }}")))
+        .repaired(labelled)
 }
 
 fn undeclared(given: &Given) -> Advice {
@@ -345,7 +336,19 @@ fn unset(given: &Given, summary: &str) -> Advice {
     let block = main.root.of("variable").find(|b| b.labels.first().is_some_and(|l| l == name));
     let help = format!("give -var {name}=…, a -var-file, the environment variable NOMAD_VAR_{name}, or a default");
     let place = block.map(|b| Place::of(main, b.header));
-    Advice { place, ..Advice::say(format!("the variable {name:?} has no value"), Some(help)) }
+    let repair = block.and_then(|block| {
+        let value = match block.setting("type").map_or("", |s| main.slice(s.value)) {
+            "number" => "0",
+            "bool" => "false",
+            "" | "string" => "\"\"",
+            other if other.starts_with("map") => "{}",
+            other if other.starts_with("list") || other.starts_with("set") => "[]",
+            _ => "null",
+        };
+        Edits::of(main)?.add(block, &format!("default = {value}"))
+    });
+    let repair = repair.map(|r| Repair { is_certain: false, ..r });
+    Advice { place, repair, ..Advice::say(format!("the variable {name:?} has no value"), Some(help)) }
 }
 
 fn declared_twice(given: &Given) -> Advice {
@@ -357,6 +360,7 @@ fn declared_twice(given: &Given) -> Advice {
         help: Some("keep one of the two".to_owned()),
         place: second.or(first).map(|b| Place::of(main, b.header)),
         related: second.and(first).map(|b| (Place::of(main, b.header), "first declared here".to_owned())),
+        repair: second.zip(Edits::of(main)).map(|(block, edits)| edits.remove_block(block)),
     }
 }
 

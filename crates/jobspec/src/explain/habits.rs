@@ -1,6 +1,7 @@
 //! Habits from Terraform, Packer and levant that job files do not have, and the equivalent that works here.
 
 use super::outline::{Element, Outline, Syntax};
+use super::repair::{Edit, Repair};
 use super::{Finding, MAX_FINDINGS, Place, Severity, Stage};
 use encamp_hcl::lexer::{Start, lex};
 use encamp_hcl::token::{Kind, Token};
@@ -159,6 +160,34 @@ fn finding(outline: &Outline, name: &Name) -> Finding {
         block_path: super::titles(&around),
         suggestion: Some(instead_of_name(name, dynamic)),
         related: None,
+        repair: repair(outline, name, dynamic),
+    }
+}
+
+/// The name that works here, where the name alone is wrong.
+fn repair(outline: &Outline, name: &Name, dynamic: Option<&Element>) -> Option<Repair> {
+    let end = name.start + name.root.len();
+    match (name.root, dynamic) {
+        ("each", Some(block)) => Some(Repair::rename(name.start, end, &block.kind)),
+        ("count", _) => {
+            let whole = end + 1 + name.attribute.len();
+            let quoted = outline.text.get(..name.start)?.ends_with("${");
+            let new = if quoted { "NOMAD_ALLOC_INDEX" } else { "\"${NOMAD_ALLOC_INDEX}\"" };
+            Some(Repair::rename(name.start, whole, new))
+        }
+        ("path", _) => {
+            let start = outline.text.get(..name.start)?.strip_suffix("${")?.len();
+            let whole = end + 1 + name.attribute.len();
+            let behind = outline.text.get(whole..)?;
+            let more = if behind.starts_with("}/") { 2 } else { 1 };
+            behind.starts_with('}').then(|| {
+                Repair::certain(
+                    format!("Remove {}.{}", name.root, name.attribute),
+                    [Edit::new(start, whole + more, "")],
+                )
+            })
+        }
+        _ => None,
     }
 }
 

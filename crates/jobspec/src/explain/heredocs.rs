@@ -10,12 +10,18 @@ use encamp_hcl::token::Kind;
 pub(super) struct Unclosed {
     /// Where it opens: `<<EOT`.
     pub open: Place,
+    /// The first byte of that.
+    pub opening: usize,
+    /// The marker that has to close it.
+    pub marker: String,
     /// What is wrong, in one line.
     pub message: String,
     /// What to do.
     pub help: String,
     /// The line that may be meant to close it, and why it does not.
     pub near: Option<(Place, String)>,
+    /// The first byte and the length of that line, without blanks around it.
+    pub closing: Option<(usize, usize)>,
 }
 
 /// The innermost heredoc that the file does not close.
@@ -32,7 +38,8 @@ pub(super) fn unclosed(outline: &Outline) -> Option<Unclosed> {
     let header = outline.slice(opening);
     let marker = header.trim_start_matches(['<', '-']).trim_end();
     let span = Span { end: opening.start + u32::try_from(header.trim_end().len()).ok()?, ..opening };
-    let near = closing(&outline.text, opening.end as usize, marker).map(|(at, length)| {
+    let closing = closing(&outline.text, opening.end as usize, marker);
+    let near = closing.map(|(at, length)| {
         let start = u32::try_from(at).unwrap_or(u32::MAX);
         let end = start.saturating_add(u32::try_from(length).unwrap_or(u32::MAX));
         let line = outline.slice(Span { start, end, ..opening });
@@ -50,6 +57,9 @@ pub(super) fn unclosed(outline: &Outline) -> Option<Unclosed> {
              next line"
         ),
         near,
+        opening: opening.start as usize,
+        marker: marker.to_owned(),
+        closing,
     })
 }
 
@@ -84,7 +94,7 @@ fn is_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_' || c == '-'
 }
 
-/// What is wrong with `<<EOT` at the start of a text that is no heredoc, and what to write.
+/// What is wrong with `<<EOT` at the start of a text that is no heredoc, and the marker as it has to be written.
 pub(super) fn misread_opening(text: &str) -> Option<(String, String)> {
     let line = text.lines().next()?;
     let rest = line.strip_prefix("<<")?;
@@ -107,7 +117,7 @@ pub(super) fn misread_opening(text: &str) -> Option<(String, String)> {
         () if line.trim_end() == right => format!("there are blanks behind {right}, which has to end its line"),
         () => format!("{right} has to end its line: the text of a heredoc begins on the next one"),
     };
-    Some((message, format!("write {right} and a new line")))
+    Some((message, right))
 }
 
 #[cfg(test)]

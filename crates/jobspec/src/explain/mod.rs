@@ -4,9 +4,10 @@
 //!
 //! - [`outline`], `outline_json`: blocks and attributes of a file with their locations
 //! - `scope`: the names that are allowed at a location. `values`: hints about wrong values
-//! - `parsing`, `advice`: diagnostics of the parser. `templates`: files that have to be rendered first. `heredocs`:
+//! - `parsing`, `advice`, `unknown_names`, `references`: diagnostics of the parser. `templates`: files that have to be rendered first. `heredocs`:
 //!   their ends. `habits`: what Terraform and others have instead
 //! - `problems`, `steps`, `rules`: problems that the validators found. `closed_sets`: attributes with few values
+//! - [`repair`]: changes of the file after which a problem is gone
 
 mod advice;
 pub(crate) mod closed_sets;
@@ -16,10 +17,13 @@ pub mod outline;
 mod outline_json;
 mod parsing;
 mod problems;
+mod references;
+pub mod repair;
 mod rules;
 pub(crate) mod scope;
 mod steps;
 mod templates;
+mod unknown_names;
 pub(crate) mod values;
 
 use encamp_hcl::diag::Range;
@@ -30,6 +34,7 @@ pub use habits::terraform_names;
 pub use outline::Syntax;
 pub use parsing::{parse_error, parse_json_error, partial_parse_error};
 pub use problems::validation;
+pub use repair::Repair;
 pub use scope::nearest;
 
 /// More findings help nobody.
@@ -79,6 +84,8 @@ pub struct Finding {
     pub suggestion: Option<String>,
     /// Another place that has to do with it, and why.
     pub related: Option<(Place, String)>,
+    /// A change of the file at [`Finding::place`] after which the problem is gone.
+    pub repair: Option<Repair>,
 }
 
 /// A place in a file.

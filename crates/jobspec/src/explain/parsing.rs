@@ -2,6 +2,7 @@
 
 use super::advice::{Given, advise};
 use super::outline::{Outline, Syntax};
+use super::repair::{Edit, Repair};
 use super::templates::unrendered;
 use super::{Finding, MAX_FINDINGS, Place, Severity, Stage, in_order, line_at};
 use crate::parse::{JobJsonError, JobJsonReason, JsonKind, Misfit, ParseError};
@@ -69,6 +70,7 @@ fn finding(d: &Diagnostic, outlines: &[Outline]) -> Finding {
         block_path: path,
         suggestion: advice.help.or_else(|| hint.map(str::to_owned)),
         related: advice.related,
+        repair: advice.repair,
     }
 }
 
@@ -95,6 +97,7 @@ pub fn parse_json_error(name: &str, text: &str, error: &JobJsonError) -> Finding
         block_path: Vec::new(),
         suggestion: None,
         related: None,
+        repair: None,
     };
     let outline = Outline::read(name, text, Syntax::Api);
     match json::parse(&sources, source) {
@@ -104,6 +107,9 @@ pub fn parse_json_error(name: &str, text: &str, error: &JobJsonError) -> Finding
             };
             out.place = Some(Place::of(&outline, span));
             out.suggestion = Some(if detail.is_empty() { summary } else { detail.replace('\n', " ") });
+            let (start, end) = (span.start as usize, span.end as usize);
+            out.repair =
+                (outline.slice(span) == ",").then(|| Repair::certain("Remove the comma", [Edit::new(start, end, "")]));
         }
         Ok(node) => {
             let JobJsonReason::Misfit(Misfit::Member { found, path, wanted, .. }) = &error.reason else { return out };
@@ -117,6 +123,8 @@ pub fn parse_json_error(name: &str, text: &str, error: &JobJsonError) -> Finding
                 && text.parse::<i64>().is_ok()
             {
                 out.suggestion = Some(format!("write the number without quotes: {name:?}: {text}"));
+                let (start, end) = (found.span.start as usize, found.span.end as usize);
+                out.repair = Some(Repair::certain(format!("Write {text}"), [Edit::new(start, end, text.as_str())]));
             }
         }
     }

@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use super::advice::{nanoseconds, whole};
 use super::outline::{Element, Literal, Outline, Setting};
+use super::repair::{Fix, Repair, Subject, fixed};
 use super::rules::{Help, RULES, Rule};
 use super::scope::nearest;
 use super::steps::{descend, text_of};
@@ -78,6 +79,7 @@ fn finding(outline: &Outline, around: &[Rc<str>], text: &str, severity: Severity
     let clash = port_clash(outline, &path, text);
     let related = redefined(outline, &path, text).or_else(|| clash.as_ref().and_then(|(_, other)| other.clone()));
     let target = clash.map(|(target, _)| target).unwrap_or_else(|| locate(outline, &path, rule, text));
+    let repair = repair(outline, rule, &target, text);
     let suggestion = target.help.or_else(|| rule.and_then(|r| help(r, target.value)));
     Finding {
         stage: Stage::Validate,
@@ -89,7 +91,18 @@ fn finding(outline: &Outline, around: &[Rc<str>], text: &str, severity: Severity
         block_path: titles(&target.path),
         suggestion,
         related,
+        repair,
     }
+}
+
+/// The change for a problem of a rule.
+fn repair(outline: &Outline, rule: Option<&Rule>, target: &Target, text: &str) -> Option<Repair> {
+    let fix = match rule.map(|r| (r.help, r.fix)) {
+        Some((Help::OneOf(names), Fix::Default)) => Fix::OneOf(names),
+        Some((_, fix)) => fix,
+        None => Fix::Default,
+    };
+    fixed(fix, &Subject { outline, path: &target.path, span: target.span, text })
 }
 
 /// The surroundings of a text; only their beginning where names make them long.
@@ -166,6 +179,11 @@ fn locate<'o>(outline: &'o Outline, path: &[&'o Element], rule: Option<&Rule>, t
         let around = (1..=path.len()).rev().filter_map(|depth| Some(path.get(..depth)?.to_vec()));
         let below = if anywhere { below(path) } else { Vec::new() };
         for mut inner in around.chain(below) {
+            // A block that the text led to is not looked for again.
+            let names = match (names.as_slice(), inner.last()) {
+                ([first, rest @ ..], Some(here)) if here.kind == *first => rest,
+                (names, _) => names,
+            };
             let reached = names.iter().all(|kind| {
                 let next = inner.last().and_then(|e| pick(e, kind, text));
                 inner.extend(next);
@@ -236,14 +254,19 @@ fn narrow(outline: &Outline, setting: &Setting, text: &str) -> Span {
     }
 }
 
-/// The block of a type that the text speaks of: the one whose name it has, else the first.
+/// The block of a type that the text speaks of: the one whose name it has, or a value that it quotes; else the first.
 fn pick<'o>(element: &'o Element, kind: &str, text: &str) -> Option<&'o Element> {
     let named = |b: &&Element| {
         let name = text_of(b, "name").or(b.labels.first().map(String::as_str));
         name.is_some_and(|name| has_word(text, name))
     };
+    let quoted = text.split('"').nth(1).filter(|q| !q.is_empty());
+    let sets = |b: &&Element| {
+        let is_quoted = |s: &Setting| matches!(&s.literal, Literal::Text(text) if Some(text.as_str()) == quoted);
+        b.attributes.iter().any(is_quoted)
+    };
     let of = || element.blocks.iter().filter(|b| b.kind == kind);
-    of().find(named).or_else(|| of().next())
+    of().find(named).or_else(|| of().find(sets)).or_else(|| of().next())
 }
 
 /// The earlier of two things of one name.

@@ -80,20 +80,20 @@ fn shortened(name: &str) -> String {
 }
 
 /// The names that other tools use.
-const ALIASES: [(&str, &str); 13] = [
-    ("env_vars", "the env block"),
-    ("environment", "the env block"),
-    ("replicas", "the group's count attribute"),
-    ("instances", "the group's count attribute"),
-    ("cpus", "the cpu attribute (MHz) or cores of the resources block"),
-    ("mem", "the memory attribute (MB) of the resources block"),
-    ("memory_limit", "the memory_max attribute (MB) of the resources block"),
-    ("depends_on", "the lifecycle block of a task"),
-    ("healthcheck", "a check block inside of a service block"),
-    ("health_check", "a check block inside of a service block"),
-    ("schedule", "the job's periodic block"),
-    ("labels", "the meta block"),
-    ("expose", "a port block inside of the group's network block"),
+const ALIASES: [(&str, &str, Instead); 13] = [
+    ("env_vars", "the env block", Instead::Name("env")),
+    ("environment", "the env block", Instead::Name("env")),
+    ("replicas", "the group's count attribute", Instead::Name("count")),
+    ("instances", "the group's count attribute", Instead::Name("count")),
+    ("cpus", "the cpu attribute (MHz) or cores of the resources block", Instead::Unknown),
+    ("mem", "the memory attribute (MB) of the resources block", Instead::Unknown),
+    ("memory_limit", "the memory_max attribute (MB) of the resources block", Instead::Unknown),
+    ("depends_on", "the lifecycle block of a task", Instead::Unknown),
+    ("healthcheck", "a check block inside of a service block", Instead::Unknown),
+    ("health_check", "a check block inside of a service block", Instead::Unknown),
+    ("schedule", "the job's periodic block", Instead::Unknown),
+    ("labels", "the meta block", Instead::Name("meta")),
+    ("expose", "a port block inside of the group's network block", Instead::Unknown),
 ];
 /// Options of task drivers, which go into `config`.
 const DRIVER_OPTIONS: [&str; 18] = [
@@ -117,36 +117,52 @@ const DRIVER_OPTIONS: [&str; 18] = [
     "work_dir",
 ];
 
-/// The name that may have been meant by one that is not allowed where it stands, as an attribute or as a block.
-pub(crate) fn instead_of(name: &str, as_block: bool, path: &[&Element]) -> Option<String> {
+/// What may have been meant by a name that is not allowed where it stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Instead {
+    /// Another name.
+    Name(&'static str),
+    /// The same name, as a block.
+    Block,
+    /// The same name in a block inside of this one.
+    Inside(&'static str),
+    /// Nothing that is known.
+    Unknown,
+}
+
+/// The hint about a name that is not allowed where it stands, as an attribute or as a block, and what was meant.
+pub(crate) fn instead_of(name: &str, as_block: bool, path: &[&Element]) -> Option<(String, Instead)> {
     let here = allowed(path)?;
     let innermost = path.last()?;
     let (attributes, blocks) = (here.attributes(), here.blocks());
+    let unknown = |help: String| Some((help, Instead::Unknown));
     if as_block && attributes.contains(&name) {
-        return Some(format!("{name} is an attribute: write {name} = …"));
+        return unknown(format!("{name} is an attribute: write {name} = …"));
     }
     if !as_block && blocks.contains(&name) {
-        return Some(format!("{name} is a block: write {name} {{ … }} without the equals sign"));
+        return Some((format!("{name} is a block: write {name} {{ … }} without the equals sign"), Instead::Block));
     }
     let own = if as_block { &blocks } else { &attributes };
     if let Some(other) = nearest(name, own.iter().copied()) {
-        return Some(format!("did you mean {other:?}?"));
+        return Some((format!("did you mean {other:?}?"), Instead::Name(other)));
     }
     if innermost.kind == "task" && DRIVER_OPTIONS.contains(&name) {
-        return Some(format!("{name} is an option of the task driver: put it into the task's config block"));
+        let help = format!("{name} is an option of the task driver: put it into the task's config block");
+        return Some((help, Instead::Inside("config")));
     }
-    if let Some(place) = elsewhere(name, as_block, path) {
-        return Some(place);
+    if let Some(hint) = elsewhere(name, as_block, path) {
+        return Some(hint);
     }
     let other = if as_block { &attributes } else { &blocks };
     if let Some(other) = nearest(name, other.iter().copied()) {
-        return Some(match as_block {
+        return unknown(match as_block {
             true => format!("did you mean the attribute {other:?}? Write {other} = …"),
             false => format!("did you mean the block {other:?}? Write {other} {{ … }}"),
         });
     }
-    if let Some((_, what)) = ALIASES.iter().find(|(alias, _)| *alias == name) {
-        return Some(format!("that is {what}"));
+    if let Some((_, what, instead)) = ALIASES.iter().find(|(alias, ..)| *alias == name) {
+        let known = |instead: &Instead| matches!(instead, Instead::Name(name) if own.contains(name));
+        return Some((format!("that is {what}"), Some(*instead).filter(known).unwrap_or(Instead::Unknown)));
     }
     let mut listed = own.clone();
     listed.sort_unstable();
@@ -155,31 +171,35 @@ pub(crate) fn instead_of(name: &str, as_block: bool, path: &[&Element]) -> Optio
     let what = if as_block { "blocks" } else { "attributes" };
     match (listed.is_empty(), more) {
         (true, _) => None,
-        (false, 0) => Some(format!("{what} allowed here: {}", listed.join(", "))),
-        (false, more) => Some(format!("{what} allowed here: {} and {more} more", listed.join(", "))),
+        (false, 0) => unknown(format!("{what} allowed here: {}", listed.join(", "))),
+        (false, more) => unknown(format!("{what} allowed here: {} and {more} more", listed.join(", "))),
     }
 }
 
 /// A block inside of this one, or around it, that has the name.
-fn elsewhere(name: &str, as_block: bool, path: &[&Element]) -> Option<String> {
+fn elsewhere(name: &str, as_block: bool, path: &[&Element]) -> Option<(String, Instead)> {
     let what = if as_block { "block" } else { "attribute" };
     let has = |at: Allowed| if as_block { at.blocks().contains(&name) } else { at.attributes().contains(&name) };
     if let Allowed::Schema(schema) = allowed(path)?
         && let Some(child) = schema.blocks.iter().find(|b| has(inside(&b.inside)))
     {
-        return Some(format!("the {what} {name:?} belongs in a {} block inside of this one", child.name));
+        let help = format!("the {what} {name:?} belongs in a {} block inside of this one", child.name);
+        return Some((help, Instead::Inside(child.name)));
     }
     let around = (1..path.len()).rev().filter_map(|n| path.get(..n));
     for outer in around {
         if allowed(outer).is_some_and(has) {
             let kind = &outer.last()?.kind;
-            return Some(format!("the {what} {name:?} belongs in the {kind} block around this one"));
+            return Some((
+                format!("the {what} {name:?} belongs in the {kind} block around this one"),
+                Instead::Unknown,
+            ));
         }
         // Siblings: what stands beside this block, such as `resources` seen from `config`.
         if let Some(Allowed::Schema(schema)) = allowed(outer)
             && let Some(block) = schema.blocks.iter().find(|b| has(inside(&b.inside)))
         {
-            return Some(format!("the {what} {name:?} belongs in a {} block", block.name));
+            return Some((format!("the {what} {name:?} belongs in a {} block", block.name), Instead::Unknown));
         }
     }
     None
@@ -209,7 +229,7 @@ mod tests {
             ("environment", true, "that is the env block"),
             ("xyzzy", false, "attributes allowed here: driver, kill_signal,"),
         ] {
-            let got = instead_of(name, as_block, &task).unwrap();
+            let (got, _) = instead_of(name, as_block, &task).unwrap();
             assert!(got.starts_with(want), "{name}: {got}");
         }
     }

@@ -87,6 +87,7 @@ pub(super) fn unrendered(diagnostics: &Diagnostics) -> Option<Finding> {
         block_path: outline.path(span.start as usize),
         suggestion: Some(help.to_owned()),
         related: None,
+        repair: None,
     })
 }
 

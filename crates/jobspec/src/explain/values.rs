@@ -10,7 +10,21 @@ pub(crate) struct Advice {
     /// In plain words; the original text where there are none.
     pub message: Option<String>,
     pub help: Option<String>,
+    /// The value to write, as in a file.
+    pub value: Option<Value>,
 }
+
+/// A value to write.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Value {
+    /// The one that was probably meant.
+    Meant(String),
+    /// The nearest one that is allowed.
+    Nearest(String),
+}
+
+/// A hint, and the value that was probably meant.
+type Hint = (String, Option<Value>);
 
 /// Attributes that are numbers of megabytes.
 const MEGABYTES: [&str; 7] = ["memory", "memory_max", "secrets", "disk", "size", "max_file_size", "mbits"];
@@ -21,34 +35,41 @@ pub(crate) fn wrong_value(name: &str, kind: Kind, literal: &Literal, source: &st
         Some(what) => format!("{name} takes {takes}, not {what}"),
         None => format!("{name} takes {takes}"),
     });
-    let help = match (kind, literal) {
-        (Kind::Int { .. }, Literal::Text(text)) => number_help(name, text),
-        (Kind::Int { min, max, .. }, Literal::Number(_)) if max <= i128::from(u32::MAX) => {
-            Some(format!("write a whole number from {min} to {max}"))
+    let meant = |value: String| Some(Value::Meant(value));
+    let hint: Option<Hint> = match (kind, literal) {
+        (Kind::Int { .. }, Literal::Text(text)) => Some(number_help(name, text)),
+        (Kind::Int { min, max, .. }, Literal::Number(text)) if max <= i128::from(u32::MAX) => {
+            let nearest = text.parse::<i128>().ok().map(|n| Value::Nearest(n.clamp(min, max).to_string()));
+            Some((format!("write a whole number from {min} to {max}"), nearest))
         }
         (Kind::Int { .. }, Literal::Number(text)) if text.contains('.') => {
-            Some("write a number without a fraction".to_owned())
+            let nearest = text.parse::<f64>().ok().map(|n| Value::Nearest(n.ceil().to_string()));
+            Some(("write a number without a fraction".to_owned(), nearest))
         }
         (Kind::Duration, Literal::Text(text)) => Some(duration_help(name, text)),
-        (Kind::Duration, Literal::Number(text)) => Some(format!("write {name} = \"{text}s\" for {text} seconds")),
-        (Kind::Duration, _) => Some(format!("write a string such as {name} = \"30s\"")),
+        (Kind::Duration, Literal::Number(text)) => {
+            Some((format!("write {name} = \"{text}s\" for {text} seconds"), meant(format!("\"{text}s\""))))
+        }
+        (Kind::Duration, _) => Some((format!("write a string such as {name} = \"30s\""), None)),
         (Kind::Strings | Kind::Ports, Literal::Text(_) | Literal::Number(_)) => {
-            Some(format!("put it into a list: {name} = [{source}]"))
+            Some((format!("put it into a list: {name} = [{source}]"), meant(format!("[{source}]"))))
         }
         (Kind::Bool | Kind::OptBool, Literal::Text(text)) => Some(match text.to_lowercase().as_str() {
-            "yes" | "on" | "y" => format!("write {name} = true"),
-            "no" | "off" | "n" => format!("write {name} = false"),
-            _ => "write true or false, without quotes".to_owned(),
+            "yes" | "on" | "y" => (format!("write {name} = true"), meant("true".to_owned())),
+            "no" | "off" | "n" => (format!("write {name} = false"), meant("false".to_owned())),
+            _ => ("write true or false, without quotes".to_owned(), None),
         }),
-        (Kind::Str | Kind::OptStr, Literal::List) => {
-            Some("give one string; join(\",\", [...]) or jsonencode([...]) make one of a list".to_owned())
-        }
+        (Kind::Str | Kind::OptStr, Literal::List) => Some((
+            "give one string; join(\",\", [...]) or jsonencode([...]) make one of a list".to_owned(),
+            meant(format!("join(\",\", {source})")),
+        )),
         (Kind::Str | Kind::OptStr, Literal::Object) => {
-            Some("give one string; jsonencode({...}) makes one of it".into())
+            Some(("give one string; jsonencode({...}) makes one of it".into(), meant(format!("jsonencode({source})"))))
         }
         _ => None,
     };
-    Advice { message, help }
+    let (help, value) = hint.map_or((None, None), |(help, value)| (Some(help), value));
+    Advice { message, help, value }
 }
 
 /// The values that an attribute of this kind accepts.
@@ -88,35 +109,42 @@ fn number_and_unit(text: &str) -> Option<(f64, String)> {
     Some((number.parse().ok()?, unit.to_lowercase()))
 }
 
-fn number_help(name: &str, text: &str) -> Option<String> {
-    let plain = format!("write {name} = … with a whole number, without quotes");
-    let Some((number, unit)) = number_and_unit(text) else { return Some(plain) };
+fn number_help(name: &str, text: &str) -> Hint {
+    let plain = (format!("write {name} = … with a whole number, without quotes"), None);
+    let Some((number, unit)) = number_and_unit(text) else { return plain };
+    let written = |what: &str, number: f64| {
+        (format!("{name} is a number of {what}: write {name} = {number}"), Some(Value::Meant(number.to_string())))
+    };
     if MEGABYTES.contains(&name) {
         let factor = match unit.as_str() {
             "k" | "kb" | "kib" => 1.0 / 1024.0,
             "m" | "mb" | "mib" | "" => 1.0,
             "g" | "gb" | "gib" => 1024.0,
             "t" | "tb" | "tib" => 1024.0 * 1024.0,
-            _ => return Some(format!("{name} is a number of MB: write {name} = … without a unit")),
+            _ => return (format!("{name} is a number of MB: write {name} = … without a unit"), None),
         };
-        return Some(format!("{name} is a number of MB: write {name} = {}", (number * factor).max(1.0).round()));
+        return written("MB", (number * factor).max(1.0).round());
     }
     if name == "cpu" {
         let factor = match unit.as_str() {
             "ghz" | "g" => 1000.0,
             "mhz" | "" => 1.0,
-            _ => return Some("cpu is a number of MHz; request entire cores with cores = …".to_owned()),
+            _ => return ("cpu is a number of MHz; request entire cores with cores = …".to_owned(), None),
         };
-        return Some(format!("cpu is a number of MHz: write cpu = {}", (number * factor).round()));
+        return written("MHz", (number * factor).round());
     }
     let whole = number.fract() == 0.0 && number.abs() < 1e15;
-    Some(if whole { format!("write {name} = {number}, without quotes and unit") } else { plain })
+    match whole {
+        true => (format!("write {name} = {number}, without quotes and unit"), Some(Value::Meant(number.to_string()))),
+        false => plain,
+    }
 }
 
 /// The duration that was probably meant by an invalid text.
-fn duration_help(name: &str, text: &str) -> String {
+fn duration_help(name: &str, text: &str) -> Hint {
     const UNITS: &str = "units are ns, us, ms, s, m and h, as in \"1h30m\"";
-    let Some((number, unit)) = number_and_unit(text) else { return UNITS.to_owned() };
+    let plain = (UNITS.to_owned(), None);
+    let Some((number, unit)) = number_and_unit(text) else { return plain };
     let meant = match unit.as_str() {
         "" => format!("{number}s"),
         "s" | "sec" | "secs" | "second" | "seconds" => format!("{number}s"),
@@ -125,17 +153,17 @@ fn duration_help(name: &str, text: &str) -> String {
         "d" | "day" | "days" => format!("{}h", number * 24.0),
         "w" | "week" | "weeks" => format!("{}h", number * 24.0 * 7.0),
         "msec" | "millis" | "milliseconds" => format!("{number}ms"),
-        _ => return UNITS.to_owned(),
+        _ => return plain,
     };
     if parse_duration(&meant).is_err() {
-        return UNITS.to_owned();
+        return plain;
     }
     let why = match unit.as_str() {
         "" => "a duration needs a unit",
         "d" | "day" | "days" | "w" | "week" | "weeks" => "the largest unit is h",
         _ => "units are written ns, us, ms, s, m and h, without spaces",
     };
-    format!("{why}: write {name} = {meant:?}")
+    (format!("{why}: write {name} = {meant:?}"), Some(Value::Meant(format!("{meant:?}"))))
 }
 
 /// Advice about a number where a duration is meant: it counts nanoseconds.

@@ -6,7 +6,7 @@ use encamp_model::cron::{Cron, time_zone};
 use super::{Block, Fact, Remarks};
 
 /// Why a specification never fires.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Never {
     /// Its days are in none of its months.
     NoSuchDay,

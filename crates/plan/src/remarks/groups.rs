@@ -3,7 +3,7 @@
 use encamp_model::{Job, JobType, Service, TaskGroup, UpdateStrategy};
 use encamp_state::State;
 
-use super::{Block, Fact, Remarks};
+use super::{Block, Fact, Remarks, RolloutSetting};
 
 pub(super) fn look(job: &Job, state: Option<&State>, out: &mut Remarks) {
     let registered = state.and_then(|s| s.job(&job.namespace, &job.id)).filter(|j| !j.stop);
@@ -29,8 +29,10 @@ fn scaling(group: &TaskGroup, registered: Option<i64>, out: &mut Remarks) {
 fn rollout(group: &TaskGroup, update: &UpdateStrategy, out: &mut Remarks) {
     let mut add = |block, fact| out.add(Some(&group.name), None, block, fact);
     if update.max_parallel == 0 {
-        let set = [("canary", update.canary > 0), ("auto_revert", update.auto_revert)];
-        set.iter().filter(|(_, set)| *set).for_each(|(setting, _)| add(Block::Update, Fact::RolloutOff { setting }));
+        let set = [(RolloutSetting::Canary, update.canary > 0), (RolloutSetting::AutoRevert, update.auto_revert)];
+        set.iter()
+            .filter(|(_, set)| *set)
+            .for_each(|(setting, _)| add(Block::Update, Fact::RolloutOff { setting: *setting }));
         return;
     }
     match update.health_check.as_str() {

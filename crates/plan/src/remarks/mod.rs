@@ -14,12 +14,13 @@ mod tests;
 
 use encamp_model::Job;
 use encamp_state::State;
+use serde::{Deserialize, Serialize};
 
 pub use cron::Never;
 pub use place::findings;
 
 /// A block that a remark is about; numbers count blocks of the same kind in the same block, from 0.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Block {
     /// The `periodic` block of a job.
     Periodic,
@@ -43,7 +44,7 @@ pub enum Block {
 }
 
 /// Where in a job a remark belongs.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct At {
     /// The group; `None`: the job itself.
     pub group: Option<String>,
@@ -54,7 +55,7 @@ pub struct At {
 }
 
 /// What is remarkable.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Fact {
     /// A cron specification has no launch any more.
     CronNever {
@@ -135,7 +136,7 @@ pub enum Fact {
     /// `max_parallel = 0` switches the rollout off, and with it the other settings of its block.
     RolloutOff {
         /// The setting without effect.
-        setting: &'static str,
+        setting: RolloutSetting,
     },
     /// Canaries are promoted when they are healthy, which only an operator says.
     ManualPromotion,
@@ -159,8 +160,27 @@ pub enum Fact {
     },
 }
 
+/// A setting of a rollout.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum RolloutSetting {
+    /// The number of canaries.
+    Canary,
+    /// Whether a failed rollout is reverted.
+    AutoRevert,
+}
+
+impl RolloutSetting {
+    /// The name of the attribute.
+    pub fn name(self) -> &'static str {
+        match self {
+            RolloutSetting::Canary => "canary",
+            RolloutSetting::AutoRevert => "auto_revert",
+        }
+    }
+}
+
 /// Why a node takes one allocation of a group only.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum OnePerNode {
     /// A `distinct_hosts` constraint.
     DistinctHosts,
@@ -169,7 +189,7 @@ pub enum OnePerNode {
 }
 
 /// A setting without effect, or one that can never come true.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Remark {
     /// Where it is.
     pub at: At,

@@ -1,10 +1,11 @@
 //! Remarks in words, with their places in the job file.
 
 use encamp_jobspec::explain::outline::{Element, Outline};
+use encamp_jobspec::explain::repair::{Edits, Repair};
 use encamp_jobspec::explain::{Finding, Place, Severity, Span, Stage};
 use encamp_model::{format_duration, quoted};
 
-use super::{At, Block, Fact, Never, OnePerNode, Remark};
+use super::{At, Block, Fact, Never, OnePerNode, Remark, RolloutSetting};
 
 /// The remarks as warnings, in the order of the file.
 pub fn findings(outline: &Outline, remarks: &[Remark]) -> Vec<Finding> {
@@ -27,6 +28,37 @@ fn finding(outline: &Outline, remark: &Remark) -> Finding {
         block_path: path.iter().map(|e| e.title()).collect(),
         suggestion: Some(help),
         related: None,
+        repair: repair(outline, &path, &remark.fact),
+    }
+}
+
+/// The change after which a remark does not apply any more.
+fn repair(outline: &Outline, path: &[&Element], fact: &Fact) -> Option<Repair> {
+    let edits = Edits::of(outline)?;
+    let block = *path.last()?;
+    // Where the file does not have the block itself, the path ends at one around it.
+    let is_own = matches!(block.kind.as_str(), "spread" | "affinity" | "constraint" | "scaling") && !block.dynamic;
+    let whole = || is_own.then(|| edits.remove_block(block));
+    let setting = |name: &str| block.setting(name).map(|s| edits.remove_setting(s));
+    let group = path.iter().rev().find(|e| e.kind == "group");
+    let fallback = |repair: Option<Repair>| repair.map(|r| Repair { is_certain: false, ..r });
+    match fact {
+        Fact::SpreadOneValue { .. }
+        | Fact::SpreadOneTarget { .. }
+        | Fact::SpreadNoShares
+        | Fact::AffinityConstant { .. } => fallback(whole()),
+        Fact::SpreadShadowed { .. } | Fact::DistinctHostsOfSystem | Fact::NothingToScale { .. } => whole(),
+        Fact::TooFewHosts { nodes, .. } if *nodes > 0 => edits.set(group?, "count", &nodes.to_string()),
+        Fact::TooFewValues { each, values, .. } => {
+            let fits = each.saturating_mul(i64::try_from(*values).ok()?);
+            edits.set(group?, "count", &fits.to_string())
+        }
+        Fact::CountResets { registered, .. } => edits.set(group?, "count", &registered.to_string()),
+        Fact::RolloutOff { setting: off } => setting(off.name()),
+        Fact::ManualPromotion => setting("auto_promote"),
+        Fact::CheckTooSlow { .. } => fallback(setting("success_before_passing")),
+        Fact::NoNodesForCanaries { .. } => setting("canary"),
+        Fact::CronNever { .. } | Fact::AffinitiesCancel { .. } | Fact::TooFewHosts { .. } => None,
     }
 }
 
@@ -86,7 +118,8 @@ fn narrowed(outline: &Outline, element: &Element, fact: &Fact) -> Span {
         Fact::SpreadOneValue { .. } | Fact::SpreadShadowed { .. } | Fact::AffinityConstant { .. } => &["attribute"],
         Fact::TooFewValues { .. } => &["distinct_property", "attribute"],
         Fact::TooFewHosts { .. } | Fact::DistinctHostsOfSystem => &["distinct_hosts", "operator"],
-        Fact::RolloutOff { setting } => std::slice::from_ref(setting),
+        Fact::RolloutOff { setting: RolloutSetting::Canary } => &["canary"],
+        Fact::RolloutOff { setting: RolloutSetting::AutoRevert } => &["auto_revert"],
         Fact::ManualPromotion => &["auto_promote", "health_check"],
         Fact::CheckTooSlow { .. } => &["success_before_passing"],
         Fact::NoNodesForCanaries { .. } => &["canary"],
@@ -159,10 +192,15 @@ fn words(fact: &Fact) -> (String, String) {
             format!("the count of {registered} that the group was scaled to goes back to {count} with this job"),
             "keep it with job run -preserve-counts".into(),
         ),
-        Fact::RolloutOff { setting } => (
-            format!("{setting} has no effect: max_parallel = 0 replaces all allocations at once, without a deployment"),
-            format!("write max_parallel = 1 or more, or remove {setting}"),
-        ),
+        Fact::RolloutOff { setting } => {
+            let name = setting.name();
+            (
+                format!(
+                    "{name} has no effect: max_parallel = 0 replaces all allocations at once, without a deployment"
+                ),
+                format!("write max_parallel = 1 or more, or remove {name}"),
+            )
+        }
         Fact::ManualPromotion => (
             "auto_promote waits for healthy canaries, and health_check = \"manual\" never says that one is".into(),
             "write health_check = \"checks\" or \"task_states\", or remove auto_promote".into(),

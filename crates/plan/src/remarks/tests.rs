@@ -232,8 +232,8 @@ fn settings_of_groups_are_remarked_on() {
         found.into_iter().map(|remark| remark.fact).collect::<Vec<_>>()
     };
     let off = |setting| vec![Fact::RolloutOff { setting }];
-    assert_eq!(facts(update(json!({"MaxParallel": 0, "Canary": 1}))), off("canary"));
-    assert_eq!(facts(update(json!({"MaxParallel": 0, "AutoRevert": true}))), off("auto_revert"));
+    assert_eq!(facts(update(json!({"MaxParallel": 0, "Canary": 1}))), off(RolloutSetting::Canary));
+    assert_eq!(facts(update(json!({"MaxParallel": 0, "AutoRevert": true}))), off(RolloutSetting::AutoRevert));
     assert_eq!(facts(update(json!({"MaxParallel": 0}))), []);
     let manual = json!({"HealthCheck": "manual", "Canary": 1, "AutoPromote": true});
     assert_eq!(facts(update(manual)), [Fact::ManualPromotion]);

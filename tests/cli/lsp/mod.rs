@@ -1,0 +1,16 @@
+//! The language server over its protocol and in an editor, and the schema of jobs in JSON.
+
+mod client;
+mod corpus;
+mod mistakes;
+mod neovim;
+mod scenes;
+mod schema;
+
+use std::path::PathBuf;
+
+use crate::program;
+
+fn root() -> PathBuf {
+    program::repository().to_path_buf()
+}

@@ -1,0 +1,11 @@
+job "web" {
+  group "api" {
+    task "server" {
+      driver = "docker"
+
+      resources = {
+        cpu = 100
+      }
+    }
+  }
+}

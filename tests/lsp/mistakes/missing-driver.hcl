@@ -1,0 +1,6 @@
+job "web" {
+  group "api" {
+    task "server" {
+    }
+  }
+}

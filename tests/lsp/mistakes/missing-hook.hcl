@@ -1,0 +1,9 @@
+job "web" {
+  group "api" {
+    task "server" {
+      driver = "docker"
+
+      lifecycle {}
+    }
+  }
+}

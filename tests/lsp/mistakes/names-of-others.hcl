@@ -1,0 +1,9 @@
+job "web" {
+  group "api" {
+    replicas = 2
+
+    task "server" {
+      driver = "docker"
+    }
+  }
+}

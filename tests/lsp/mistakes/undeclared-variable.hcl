@@ -1,0 +1,13 @@
+job "web" {
+  group "api" {
+    count = var.copies
+
+    task "server" {
+      driver = "docker"
+
+      config {
+        image = "web:${var.tag}"
+      }
+    }
+  }
+}
