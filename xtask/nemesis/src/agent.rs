@@ -127,7 +127,8 @@ impl Agent {
         command.arg(&self.program).args(["agent", "-config"]).arg(&config);
         command.stdin(Stdio::null()).stdout(log).stderr(errors).current_dir(&self.folder);
         let child = command.spawn();
-        let failed = |e: std::io::Error| Failure::Command { command: self.program.display().to_string(), why: e.to_string() };
+        let failed =
+            |e: std::io::Error| Failure::Command { command: self.program.display().to_string(), why: e.to_string() };
         self.child = Some(child.map_err(failed)?);
         Ok(())
     }

@@ -80,6 +80,18 @@ impl Cluster {
         wait("twenty nodes", READY, || self.has_nodes(NODES.into()))
     }
 
+    /// The agent of a server or a node.
+    ///
+    /// # Panics
+    /// Clients have no agent.
+    pub(crate) fn agent(&mut self, place: Place) -> &mut Agent {
+        match place {
+            Place::Server(number) => &mut self.servers[usize::from(number)],
+            Place::Node(number) => &mut self.nodes[usize::from(number)],
+            Place::Clients => unreachable!("clients have no agent"),
+        }
+    }
+
     /// The leader, according to a majority of the servers that say so.
     pub(crate) fn leader(&self) -> Option<u8> {
         let mut votes = [0_u8; SERVERS as usize];

@@ -50,7 +50,8 @@ fn connect(to: Place, patience: Duration) -> Result<TcpStream, NoReply> {
 
 fn ask(stream: &mut TcpStream, method: &str, path: &str, body: &str) -> Result<(), NoReply> {
     let length = body.len();
-    let head = format!("{method} {path} HTTP/1.1\r\nHost: nemesis\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n");
+    let head =
+        format!("{method} {path} HTTP/1.1\r\nHost: nemesis\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n");
     stream.write_all(format!("{head}{body}").as_bytes()).map_err(|_| NoReply::Unknown)
 }
 

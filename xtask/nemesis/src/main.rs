@@ -1,36 +1,80 @@
+//! `cargo xtask nemesis`: injects faults into a cluster of real processes, and checks what clients saw
+//! (`docs/dev/nemesis.md`). Needs root and Linux.
+//!
+//! - [`place`], [`switch`], [`rules`]: members in network namespaces, and the network between them. [`agent`],
+//!   [`disk`], [`cluster`]: processes and disks. [`schedule`], [`faults`]: which faults occur, and how.
+//! - [`clients`], [`http`], [`history`]: the load and what it saw. [`check`], [`settle`]: what must be so. `linear`: the
+//!   checker of registers, which the simulation uses, too.
+//! - [`run`]: the order. [`report`]: the result.
+
 mod agent;
+mod check;
+mod clients;
 mod cluster;
 mod dice;
 mod disk;
 mod failure;
+mod faults;
+mod history;
 mod http;
+#[path = "../../../crates/server/src/deterministic/linear.rs"]
+mod linear;
+mod options;
 mod place;
+mod report;
 mod rules;
+mod run;
 mod schedule;
+mod settle;
 mod shell;
 mod switch;
-use std::path::Path;
-use std::time::Instant;
 
-fn main() {
-    let t = Instant::now();
-    let switch = switch::Switch::new(1).unwrap();
-    switch::enter(place::Place::Clients).unwrap();
-    println!("net {:?}", t.elapsed());
-    let args: Vec<String> = std::env::args().collect();
-    let mut c = cluster::Cluster::new(switch, Path::new(&args[1]), Path::new(&args[2])).unwrap();
-    println!("disks {:?}", t.elapsed());
-    if let Err(e) = c.start() { println!("{e}"); }
-    println!("ready {:?} leader {:?}", t.elapsed(), c.leader());
-    std::thread::sleep(std::time::Duration::from_secs(60));
-    println!("{:?}", c.switch.counts);
-    let l = c.leader().unwrap();
-    let mut r = rules::Rules::default();
-    let others: Vec<_> = place::Place::all().into_iter().filter(|p| *p != place::Place::Server(l) && *p != place::Place::Clients).collect();
-    r.separate(&[place::Place::Server(l)], &others);
-    c.switch.set(r);
-    let t = Instant::now();
-    loop { let n = c.leader(); if n.is_some() && n != Some(l) { println!("new leader {n:?} {:?}", t.elapsed()); break; } }
-    c.switch.set(rules::Rules::default());
-    switch::remove_namespaces();
+use std::process::ExitCode;
+
+use failure::{Failure, Outcome};
+use options::Request;
+
+const HELP: &str = "\
+Injects faults into five servers and twenty nodes in network namespaces, and checks what clients saw.
+
+Usage: cargo xtask nemesis [options]
+       cargo xtask nemesis report DIRECTORY
+
+  -seed N               What the schedule depends on. Default: 1
+  -minutes M            How long faults are injected. Default: 60
+  -program FILE         The program under test. Default: target/release/encamp
+  -previous FILE        The program that the cluster starts with, before upgrades. Default: the same
+  -out DIRECTORY        Where logs, histories, report and pictures go. Default: target/nemesis
+  -faults KIND[,KIND]   Only these kinds of faults
+  report DIRECTORY      Write the report of an earlier run again
+
+Needs root.
+
+Exit codes: 0 no rule is broken, 1 a rule is broken or the run failed, 2 wrong usage.
+";
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args_os().skip(1).map(|a| a.to_string_lossy().into_owned()).collect();
+    match start(&args) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure @ Failure::Usage(_)) => {
+            eprint!("error: {failure}\n\n{HELP}");
+            ExitCode::from(2)
+        }
+        Err(failure) => {
+            eprintln!("error: {failure}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn start(args: &[String]) -> Outcome {
+    match options::parse(args)? {
+        Request::Help => {
+            print!("{HELP}");
+            Ok(())
+        }
+        Request::Run(options) => run::run(&options),
+        Request::Report(folder) => report::make(&folder),
+    }
 }

@@ -95,7 +95,9 @@ impl Kind {
             Kind::NodesCutOff => "five nodes cannot talk to any server",
             Kind::Delay => "packets between servers and nodes take up to 300 ms longer, and overtake each other",
             Kind::Loss => "5 to 30 % of the packets between servers and nodes are lost",
-            Kind::Duplicates => "a third to two thirds of the packets between servers and nodes arrive twice, within 20 ms",
+            Kind::Duplicates => {
+                "a third to two thirds of the packets between servers and nodes arrive twice, within 20 ms"
+            }
             Kind::Kill => "kill -9 of one or two servers, often the leader; restarted",
             Kind::PowerFailure => "kill -9 of all servers; restarted",
             Kind::Pause => "SIGSTOP of one or two servers, often the leader; SIGCONT",
@@ -108,7 +110,9 @@ impl Kind {
             Kind::WallClock => "the wall clocks of one to three running servers jump by up to an hour; they jump back",
             Kind::MonotonicClock => "kill -9 of a server; restarted with another monotonic clock",
             Kind::Leave => "a server leaves; its disk is wiped; a new server joins at its address",
-            Kind::Removal => "kill -9 of a server, which is removed; its disk is wiped; a new server joins at its address",
+            Kind::Removal => {
+                "kill -9 of a server, which is removed; its disk is wiped; a new server joins at its address"
+            }
             Kind::Upgrade => "a server and four nodes are stopped and started with the new program",
         }
     }

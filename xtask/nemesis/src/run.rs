@@ -1,0 +1,161 @@
+//! A run: the cluster starts, clients load it, faults come and go, and in the end everything is checked.
+
+use std::fs::{self, File};
+use std::io::{BufWriter, Write};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread;
+
+use serde_json::{Value as Json, json};
+
+use crate::agent;
+use crate::check::{self, Verdict};
+use crate::clients;
+use crate::cluster::Cluster;
+use crate::disk;
+use crate::failure::{Failure, Outcome};
+use crate::faults;
+use crate::history::{Clock, Records};
+use crate::options::Options;
+use crate::place::Place;
+use crate::report;
+use crate::schedule::{Kind, schedule};
+use crate::settle::{Rest, settle};
+use crate::switch::{Switch, enter, remove_namespaces};
+
+/// The file with the facts of a run, from which the report is made.
+pub(crate) const FACTS: &str = "facts.json";
+/// The file with all operations.
+pub(crate) const OPERATIONS: &str = "operations.jsonl";
+
+/// Runs everything, and writes the report.
+///
+/// # Errors
+/// The system refuses something, or a rule is broken.
+pub(crate) fn run(options: &Options) -> Outcome {
+    fs::create_dir_all(&options.out).map_err(|e| Failure::file(&options.out, e))?;
+    let out = options.out.canonicalize().map_err(|e| Failure::file(&options.out, e))?;
+    let absolute = |path: &Path| path.canonicalize().map_err(|e| Failure::file(path, e));
+    let program = absolute(&options.program)?;
+    let previous = absolute(options.previous.as_ref().unwrap_or(&options.program))?;
+    let kinds: Vec<Kind> = options.kinds.iter().copied().filter(|k| possible(*k, &program, &previous)).collect();
+    let left_out = options.kinds.iter().filter(|k| !kinds.contains(k)).map(|k| k.name()).collect::<Vec<_>>();
+
+    let switch = Switch::new(options.seed)?;
+    enter(Place::Clients).map_err(|source| Failure::Network { member: "clients".into(), source })?;
+    let mut cluster = Cluster::new(switch, &previous, &out)?;
+    cluster.start()?;
+    println!("the cluster is ready");
+    let clock = Arc::new(Clock::new());
+    let clients = clients::start(options.seed, &clock);
+    let injected = inject(options, &kinds, &mut cluster, &clock, &program)?;
+    if let Some(rest) = options.length.checked_sub(clock.elapsed()) {
+        thread::sleep(rest);
+    }
+    clock.stop();
+    let end = clock.now();
+    let mut records = Records::default();
+    for client in clients {
+        let joined = client.join().map_err(|_| Failure::NotReady("a client panicked".into()))?;
+        records.extend(joined);
+    }
+    println!("the load has ended");
+    write_operations(&out, &records)?;
+    let rest = settle(&mut cluster, &records, options.seed)?;
+    let verdicts = [histories(&records), rest.verdicts.clone()].concat();
+    let unexpected: Vec<String> = cluster
+        .servers
+        .iter()
+        .chain(&cluster.nodes)
+        .flat_map(|a| a.unexpected.iter().map(|status| format!("{}: {status}", a.place)))
+        .collect();
+    let facts = json!({
+        "seed": options.seed, "end": end, "left_out": left_out, "injected": injected, "unexpected": unexpected,
+        "dynamic": agent::has_clock(&program), "upgraded": previous != program,
+        "packets": packets(&cluster), "took": took(&rest), "verdicts": verdicts.iter().map(verdict).collect::<Vec<_>>(),
+    });
+    let path = out.join(FACTS);
+    let text = serde_json::to_string_pretty(&facts).unwrap_or_default();
+    fs::write(&path, text).map_err(|e| Failure::file(&path, e))?;
+    drop(cluster);
+    remove_namespaces();
+    report::make(&out)?;
+    let broken: usize = verdicts.iter().map(|v| v.broken.len()).sum();
+    if broken > 0 { Err(Failure::Violated(format!("{broken} violations: see {}", path.display()))) } else { Ok(()) }
+}
+
+/// Whether the system allows a kind of fault.
+fn possible(kind: Kind, program: &Path, previous: &Path) -> bool {
+    match kind {
+        Kind::WallClock => agent::has_clock(program) && agent::has_clock(previous),
+        Kind::SlowDisk => disk::has_limits(),
+        _ => true,
+    }
+}
+
+/// Injects the faults of the schedule, one after the other.
+fn inject(
+    options: &Options,
+    kinds: &[Kind],
+    cluster: &mut Cluster,
+    clock: &Clock,
+    program: &Path,
+) -> Outcome<Vec<Json>> {
+    let mut all = Vec::new();
+    for step in schedule(options.seed, options.length, kinds) {
+        if let Some(rest) = step.at.checked_sub(clock.elapsed()) {
+            thread::sleep(rest);
+        }
+        let from = clock.now();
+        let mut injected = faults::inject(cluster, &step, program)?;
+        println!("{:7.1} s {}: {}", clock.elapsed().as_secs_f64(), step.kind, injected.what);
+        thread::sleep(step.lasts);
+        let to = clock.now();
+        faults::end(cluster, &step, &mut injected)?;
+        println!("{:7.1} s {} ended: {}", clock.elapsed().as_secs_f64(), step.kind, injected.what);
+        all.push(json!({"kind": step.kind.name(), "from": from, "to": to, "what": injected.what}));
+    }
+    Ok(all)
+}
+
+/// The checks of what clients saw.
+fn histories(records: &Records) -> Vec<Verdict> {
+    vec![
+        check::registers::linearizable(&records.registers),
+        check::registers::stale(&records.registers),
+        check::locks::check(&records.holdings),
+        check::indexes::check(&records.indexes),
+        check::events::check(&records.segments, &records.job_writes),
+        Verdict {
+            what: "no node is over capacity at any time",
+            amount: format!("{} polls of all allocations", records.polls),
+            broken: records.violations.clone(),
+        },
+    ]
+}
+
+fn verdict(verdict: &Verdict) -> Json {
+    json!({"what": verdict.what, "amount": verdict.amount, "broken": verdict.broken})
+}
+
+fn took(rest: &Rest) -> Vec<Json> {
+    rest.took.iter().map(|(what, millis)| json!({"what": what, "ms": u64::try_from(*millis).unwrap_or(0)})).collect()
+}
+
+fn packets(cluster: &Cluster) -> Json {
+    let counts = &cluster.switch.counts;
+    let [delivered, dropped, delayed, doubled] =
+        [&counts.delivered, &counts.dropped, &counts.delayed, &counts.doubled].map(|c| c.load(Ordering::Relaxed));
+    json!({"delivered": delivered, "dropped": dropped, "delayed": delayed, "doubled": doubled})
+}
+
+fn write_operations(out: &Path, records: &Records) -> Outcome {
+    let path = out.join(OPERATIONS);
+    let failed = |e| Failure::file(&path, e);
+    let mut file = BufWriter::new(File::create(&path).map_err(failed)?);
+    for operation in &records.operations {
+        writeln!(file, "{}", operation.json()).map_err(failed)?;
+    }
+    file.flush().map_err(failed)
+}
