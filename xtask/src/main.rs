@@ -28,6 +28,8 @@ Tasks:
                            printed. Without a FILE, run the scenarios first (long)
   fuzz TARGET [SECONDS]    Build the fuzzers and run one of them (60 seconds), or all of them
                            one after the other; `fuzz help` lists them
+  nemesis [OPTIONS]        Inject faults into real servers and nodes for an hour, and check what clients
+                           saw (needs root); `nemesis help` lists the options
   long                     Run .ci/release: all tests, long runs and benchmarks
   release [OPTIONS]        Make the files of a release in dist/; `release help` lists the options
   help                     Print this text
@@ -109,7 +111,8 @@ fn main() -> ExitCode {
         ["fuzz", target] => fuzz(target, FUZZ_SECONDS),
         ["fuzz", target, seconds] => seconds_of(seconds).and_then(|seconds| fuzz(target, seconds)),
         ["fuzz", ..] => Err(Failure::Usage("fuzz takes a target and a number of seconds".into())),
-        ["release", args @ ..] => release(args),
+        ["release", args @ ..] => forward("xtask-release", args),
+        ["nemesis", args @ ..] => forward("xtask-nemesis", args),
         ["long"] => run(&mut Command::new(root().join(".ci/release"))),
         [task @ ("check" | "csi" | "generate" | "long" | "picture" | "help"), ..] => {
             Err(Failure::Usage(format!("{task} takes no arguments")))
@@ -145,6 +148,7 @@ fn test(all: bool) -> Outcome {
     if all {
         // The generated code of crates/csi is that of csi.proto. It has dependencies that nothing else needs.
         run(&mut tests(&["--package", "xtask-csi"], all))?;
+        run(&mut tests(&["--package", "xtask-nemesis"], all))?;
         run(Command::new(root().join("fuzz/build")).arg("check"))?;
     }
     Ok(())
@@ -181,12 +185,12 @@ fn generate() -> Outcome {
     GENERATORS.iter().try_for_each(|modules| write_generated(modules))
 }
 
-/// Makes or verifies the files of a release, by a program with the dependencies that this one does without.
-fn release(args: &[&str]) -> Outcome {
-    let mut make = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    make.args(["run", "--quiet", "--locked", "--release", "--package", "xtask-release", "--manifest-path"]);
+/// Runs a task by a program of its own, with the dependencies that this one does without.
+fn forward(package: &str, args: &[&str]) -> Outcome {
+    let mut task = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    task.args(["run", "--quiet", "--locked", "--release", "--package", package, "--manifest-path"]);
     // The working directory stays that of the caller, and so do the paths of files.
-    run(make.arg(root().join("Cargo.toml")).arg("--").args(args))
+    run(task.arg(root().join("Cargo.toml")).arg("--").args(args))
 }
 
 /// Writes the generated code of crates/csi, by a program with the dependencies that this one does without.

@@ -10,6 +10,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::failure::{Failure, Outcome};
 use crate::place::{Place, SERVERS};
+use crate::switch::NAMES;
 
 /// How often the end of a process is looked for.
 const POLL: Duration = Duration::from_millis(50);
@@ -86,7 +87,8 @@ impl Agent {
                 quoted(4648)
             ),
             _ => format!(
-                "client {{\n  enabled = true\n  servers = [{}]\n  cpu_total_compute = {NODE_MHZ}\n\
+                "client {{\n  enabled = true\n  network_interface = \"tun0\"\n  servers = [{}]\n\
+                   cpu_total_compute = {NODE_MHZ}\n\
                    memory_total_mb = {NODE_MB}\n  disk_total_mb = 100000\n  gc_disk_usage_threshold = 100\n\
                    gc_inode_usage_threshold = 100\n}}\nplugin \"mock_driver\" {{\n}}\n",
                 quoted(4647)
@@ -112,8 +114,10 @@ impl Agent {
         let log = OpenOptions::new().create(true).append(true).open(&self.log);
         let log = log.map_err(|e| Failure::file(&self.log, e))?;
         let errors = log.try_clone().map_err(|e| Failure::file(&self.log, e))?;
-        let mut command = Command::new("ip");
-        command.args(["netns", "exec", &self.place.namespace(), "setpriv", "--pdeathsig", "KILL", "--"]);
+        // `ip netns exec` would keep all disks mounted in a mount namespace of its own.
+        let mut command = Command::new("nsenter");
+        command.arg(format!("--net={NAMES}/{}", self.place.namespace()));
+        command.args(["--", "setpriv", "--pdeathsig", "KILL", "--"]);
         if self.monotonic != 0 {
             let offset = self.monotonic.to_string();
             command.args(["unshare", "--time", "--monotonic", &offset, "--boottime", &offset, "--"]);

@@ -137,7 +137,7 @@ fn disturb(cluster: &mut Cluster, step: &Step, injected: &mut Injected, program:
             servers.iter().try_for_each(|s| cluster.disks[*s].limit(speed))?;
         }
         Kind::WallClock => {
-            let sign = if step.strength % 2 == 0 { 1 } else { -1 };
+            let sign = if step.strength.is_multiple_of(2) { 1 } else { -1 };
             let offset = sign * (10 + i64::try_from(step.strength).unwrap_or(0) * 36);
             injected.what.push_str(&format!(", {offset:+} s"));
             servers.iter().try_for_each(|s| cluster.servers[*s].set_clock(offset))?;

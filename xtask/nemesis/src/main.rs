@@ -3,8 +3,8 @@
 //!
 //! - [`place`], [`switch`], [`rules`]: members in network namespaces, and the network between them. [`agent`],
 //!   [`disk`], [`cluster`]: processes and disks. [`schedule`], [`faults`]: which faults occur, and how.
-//! - [`clients`], [`http`], [`history`]: the load and what it saw. [`check`], [`settle`]: what must be so. `linear`: the
-//!   checker of registers, which the simulation uses, too.
+//! - [`clients`], [`http`], [`history`]: the load and what it saw. [`check`], [`settle`]: what must be so.
+//!   [`linear`]: the checker of registers, which the simulation uses, too.
 //! - [`run`]: the order. [`report`]: the result.
 
 mod agent;
@@ -29,7 +29,7 @@ mod settle;
 mod shell;
 mod switch;
 
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 
 use failure::{Failure, Outcome};
 use options::Request;
@@ -53,6 +53,9 @@ Needs root.
 Exit codes: 0 no rule is broken, 1 a rule is broken or the run failed, 2 wrong usage.
 ";
 
+/// Set in the environment if this program has mounts of its own.
+const OWN_MOUNTS: &str = "ENCAMP_NEMESIS_OWN_MOUNTS";
+
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args_os().skip(1).map(|a| a.to_string_lossy().into_owned()).collect();
     match start(&args) {
@@ -68,8 +71,19 @@ fn main() -> ExitCode {
     }
 }
 
+/// Starts this program again with mounts of its own: they end with it, and nobody else keeps its disks mounted.
+fn with_own_mounts(args: &[String]) -> Outcome {
+    let failed = |why: String| Failure::Command { command: "unshare --mount".into(), why };
+    let program = std::env::current_exe().map_err(|e| failed(e.to_string()))?;
+    let mut again = Command::new("unshare");
+    again.args(["--mount", "--propagation", "private", "--"]).arg(program).args(args).env(OWN_MOUNTS, "1");
+    let status = again.status().map_err(|e| failed(e.to_string()))?;
+    if status.success() { Ok(()) } else { Err(Failure::Violated(format!("the run failed: {status}"))) }
+}
+
 fn start(args: &[String]) -> Outcome {
     match options::parse(args)? {
+        Request::Run(_) if std::env::var_os(OWN_MOUNTS).is_none() => with_own_mounts(args),
         Request::Help => {
             print!("{HELP}");
             Ok(())

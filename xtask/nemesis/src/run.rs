@@ -22,7 +22,7 @@ use crate::place::Place;
 use crate::report;
 use crate::schedule::{Kind, schedule};
 use crate::settle::{Rest, settle};
-use crate::switch::{Switch, enter, remove_namespaces};
+use crate::switch::{Switch, enter};
 
 /// The file with the facts of a run, from which the report is made.
 pub(crate) const FACTS: &str = "facts.json";
@@ -79,7 +79,6 @@ pub(crate) fn run(options: &Options) -> Outcome {
     let text = serde_json::to_string_pretty(&facts).unwrap_or_default();
     fs::write(&path, text).map_err(|e| Failure::file(&path, e))?;
     drop(cluster);
-    remove_namespaces();
     report::make(&out)?;
     let broken: usize = verdicts.iter().map(|v| v.broken.len()).sum();
     if broken > 0 { Err(Failure::Violated(format!("{broken} violations: see {}", path.display()))) } else { Ok(()) }

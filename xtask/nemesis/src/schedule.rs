@@ -149,6 +149,8 @@ pub(crate) struct Step {
 
 /// How long faults last, in milliseconds.
 const LASTS: (u64, u64) = (5_000, 20_000);
+/// How much longer faults of nodes last: nodes that are away for a shorter time are not noticed.
+const NODES_LAST: Duration = Duration::from_secs(20);
 /// How long nothing happens between faults, in milliseconds.
 const PAUSE: (u64, u64) = (10_000, 20_000);
 
@@ -160,14 +162,18 @@ pub(crate) fn schedule(seed: u64, length: Duration, kinds: &[Kind]) -> Vec<Step>
     let mut at = Duration::ZERO;
     loop {
         at += Duration::from_millis(dice.between(PAUSE.0, PAUSE.1));
-        let lasts = Duration::from_millis(dice.between(LASTS.0, LASTS.1));
+        let mut lasts = Duration::from_millis(dice.between(LASTS.0, LASTS.1));
         if bag.is_empty() {
             bag = kinds.to_vec();
             dice.shuffle(&mut bag);
         }
-        let Some(kind) = bag.pop().filter(|_| at + lasts + Duration::from_millis(PAUSE.0) <= length) else {
+        let Some(kind) = bag.pop() else { return steps };
+        if matches!(kind, Kind::NodesCutOff | Kind::NodeKill) {
+            lasts += NODES_LAST;
+        }
+        if at + lasts + Duration::from_millis(PAUSE.0) > length {
             return steps;
-        };
+        }
         let mut servers: Vec<u8> = (0..SERVERS).collect();
         dice.shuffle(&mut servers);
         let mut nodes: Vec<u8> = (0..NODES).collect();

@@ -1,7 +1,7 @@
 //! The network: each member has a namespace with a TUN device, and this program passes the packets on.
 
 use std::collections::{BTreeMap, BinaryHeap};
-use std::fs::File;
+use std::fs::{self, File};
 use std::io;
 use std::os::fd::AsFd;
 use std::path::Path;
@@ -22,6 +22,8 @@ use crate::shell::run;
 
 /// The device in each namespace.
 const DEVICE: &str = "tun0";
+/// Where `ip netns` keeps the names of namespaces.
+pub(crate) const NAMES: &str = "/run/netns";
 /// The largest packet. Large packets save processor time.
 const MTU: usize = 9000;
 /// How long the thread of delayed packets waits if there are none.
@@ -79,7 +81,9 @@ impl Switch {
     /// # Errors
     /// The system refuses namespaces or devices: root is needed.
     pub(crate) fn new(seed: u64) -> Outcome<Switch> {
-        remove_namespaces();
+        // The names are visible to this program and the agents alone.
+        fs::create_dir_all(NAMES).map_err(|e| Failure::file(Path::new(NAMES), e))?;
+        run(&["mount", "-t", "tmpfs", "encamp-nemesis", NAMES])?;
         let mut devices = BTreeMap::new();
         for place in Place::all() {
             run(&["ip", "netns", "add", &place.namespace()])?;
@@ -183,16 +187,6 @@ fn device(place: Place) -> Outcome<Tun> {
 /// # Errors
 /// The system refuses it.
 pub(crate) fn enter(place: Place) -> io::Result<()> {
-    let namespace = File::open(Path::new("/run/netns").join(place.namespace()))?;
+    let namespace = File::open(Path::new(NAMES).join(place.namespace()))?;
     Ok(move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network))?)
-}
-
-/// Removes the namespaces of an earlier run, and of this one at its end.
-pub(crate) fn remove_namespaces() {
-    for place in Place::all() {
-        if Path::new("/run/netns").join(place.namespace()).exists() {
-            // What cannot be removed is reported when it is made again.
-            let _ = run(&["ip", "netns", "delete", &place.namespace()]);
-        }
-    }
 }

@@ -8,7 +8,7 @@ use super::Client;
 use crate::history::{Event, Segment};
 use crate::http::Lines;
 
-/// How long a stream may be silent: servers send an empty line every ten seconds.
+/// How long nothing may come: servers send an empty line every ten seconds.
 const SILENCE: Duration = Duration::from_secs(12);
 /// After how many microseconds another connection is made.
 const LONGEST: u64 = 60_000_000;

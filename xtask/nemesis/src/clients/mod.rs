@@ -56,8 +56,8 @@ impl Client {
         let to = self.clock.now();
         let end = match &answer {
             Ok(reply) if (200..300).contains(&reply.status) => End::Done,
-            Ok(reply) if reply.status == 409 => End::Refused,
             Ok(reply) if reply.status == 404 && !writes => End::Done,
+            Ok(reply) if (400..500).contains(&reply.status) => End::Refused,
             // A server that does not know how a write ended answers with an error, too.
             Ok(_) => End::Unknown,
             Err(NoReply::NotSent) => End::Failed,
@@ -72,8 +72,11 @@ impl Client {
     }
 }
 
+/// What a client does until the load ends.
+type Run = fn(&mut Client);
+
 /// Starts a client.
-fn spawn(kind: &str, number: u64, seed: u64, clock: &Arc<Clock>, run: fn(&mut Client)) -> JoinHandle<Records> {
+fn spawn(kind: &str, number: u64, seed: u64, clock: &Arc<Clock>, run: Run) -> JoinHandle<Records> {
     let name = format!("{kind}-{number}");
     let dice = Dice::new(seed, &name);
     let mut client = Client { name, number, clock: Arc::clone(clock), dice, records: Records::default() };
@@ -85,7 +88,7 @@ fn spawn(kind: &str, number: u64, seed: u64, clock: &Arc<Clock>, run: fn(&mut Cl
 
 /// Starts all clients, in the network of the current thread.
 pub(crate) fn start(seed: u64, clock: &Arc<Clock>) -> Vec<JoinHandle<Records>> {
-    let kinds: [(&str, u64, fn(&mut Client)); 7] = [
+    let kinds: [(&str, u64, Run); 7] = [
         ("registers", 3, registers::run),
         ("sets", 2, sets::run),
         ("locks", 3, locks::run),

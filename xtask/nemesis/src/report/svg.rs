@@ -78,10 +78,9 @@ pub(crate) fn rows(title: &str, lines: &[Line], axis: Axis, faults: &[Fault], en
     let rows = (end / SECOND).div_ceil(ROW).max(1);
     let height = 60.0 + seconds(rows * SECOND) * ROW_HEIGHT;
     let mut out = open(WIDTH, height, title);
-    for (line, (name, x)) in lines.iter().zip([("", 60.0), ("", 260.0)].iter()).map(|(l, (_, x))| (l, (l.name, *x))) {
-        let colour = LINES[usize::from(line.name != lines[0].name)];
+    for ((line, colour), x) in lines.iter().zip(LINES).zip([60.0, 330.0]) {
         rectangle(&mut out, (x, 30.0), (18.0, 3.0), colour);
-        text(&mut out, x + 24.0, 35.0, "", name);
+        text(&mut out, x + 24.0, 35.0, "", line.name);
     }
     let top = top(lines, axis);
     for row in 0..rows {

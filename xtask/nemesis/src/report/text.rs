@@ -62,7 +62,8 @@ fn operation_table(out: &mut String, operations: &[Operation]) {
     }
     let _ = writeln!(
         out,
-        "| operation | done | refused | not sent | unknown | median | 99th percentile |\n|---|---:|---:|---:|---:|---:|---:|"
+        "| operation | done | refused | not sent | unknown | median | 99th percentile |\n\
+         |---|---:|---:|---:|---:|---:|---:|"
     );
     for (name, all) in names {
         let count = |end: &str| all.iter().filter(|o| o.end == end).count();
@@ -79,17 +80,18 @@ fn gap_tables(out: &mut String, operations: &[Operation], faults: &[Fault], gaps
     let total: Micros = gaps.iter().map(|g| g.length()).sum();
     let _ = writeln!(
         out,
-        "Gaps are times of more than a second in which no client got a write acknowledged: {} gaps, {:.1} s in all, \
-         {:.2} % of the run. A gap belongs to the last fault that began before it ended. `writes` are acknowledged \
-         writes per second while the faults last; `unknown` are operations that began then and whose outcome no \
-         client knows.\n",
+        "Gaps are times of more than a second in which no client got a write acknowledged: {} gaps, {:.1} s in all,\n\
+         {:.2} % of the run. A gap belongs to the last fault that began before it ended. `writes` are acknowledged\n\
+         writes per second while the faults last; `unknown` are operations that began then and whose outcome no client\n\
+         knows.\n",
         gaps.len(),
         seconds(total),
         100.0 * seconds(total) / seconds(end.max(1)),
     );
     let _ = writeln!(
         out,
-        "| fault | times | with a gap | median gap | longest gap | writes | unknown |\n|---|---:|---:|---:|---:|---:|---:|"
+        "| fault | times | with a gap | median gap | longest gap | writes | unknown |\n\
+         |---|---:|---:|---:|---:|---:|---:|"
     );
     for (kind, all) in by_kind(faults, gaps) {
         let mut lengths: Vec<Micros> = all.iter().flat_map(|(_, gaps)| gaps).map(|g| g.length()).collect();
