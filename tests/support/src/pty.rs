@@ -72,6 +72,7 @@ pub fn hang_up(mut command: Command, shows: &str, bound: Duration) -> Result<Exi
         seen.extend_from_slice(buffer.get(..read).unwrap_or_default());
         if Instant::now() > end {
             let _ = child.kill();
+            let _ = child.wait();
             return Err(format!("no {shows:?} in {:?}", String::from_utf8_lossy(&seen)));
         }
     }
@@ -83,6 +84,7 @@ pub fn hang_up(mut command: Command, shows: &str, bound: Duration) -> Result<Exi
         }
         if Instant::now() > end {
             let _ = child.kill();
+            let _ = child.wait();
             return Err("the command does not end".to_string());
         }
         std::thread::sleep(STATUS_INTERVAL);

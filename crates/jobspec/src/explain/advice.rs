@@ -311,8 +311,8 @@ fn missing_label(given: &Given, summary: &str) -> Advice {
     // A name that no block of the file has.
     let text = given.outline.map_or("", |o| o.text.as_str());
     let taken = |name: &String| text.contains(&format!("{kind} {name:?}"));
-    let names = std::iter::once(kind.to_owned()).chain((2..1000).map(|n| format!("{kind}-{n}")));
-    let free = names.filter(|name| !taken(name)).next();
+    let mut names = std::iter::once(kind.to_owned()).chain((2..1000).map(|n| format!("{kind}-{n}")));
+    let free = names.find(|name| !taken(name));
     let labelled = free.filter(|_| given.text() == "{").map(|name| {
         let title = format!("Write {kind} {name:?}");
         Repair::fallback(title, [Edit::new(given.start, given.start, format!("{name:?} "))])
