@@ -13,7 +13,6 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::{Color, Modifier, Style};
 
-use crate::row::Kind;
 use crate::state::State;
 use crate::state::log::Log;
 use crate::state::overlay::{Menu, Overlay, Page};
@@ -80,10 +79,7 @@ pub fn screen(state: &State, colours: bool, area: Rect, buffer: &mut Buffer) {
 }
 
 fn title(state: &State, canvas: &mut Canvas<'_>) {
-    let within = state.within.as_ref().map(|object| match object.kind {
-        Kind::Job => format!(" of job {}", object.id),
-        _ => format!(" of {}", object.title()),
-    });
+    let within = state.within.as_ref().map(|object| format!(" of {} {}", object.kind.word(), state.within_name));
     let count = match state.view {
         View::Topology if state.picture.loaded => state.picture.nodes.len().to_string(),
         View::Topology => "…".to_string(),

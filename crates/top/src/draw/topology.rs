@@ -22,7 +22,7 @@ pub(super) fn draw(state: &State, canvas: &mut Canvas<'_>) {
     let blocks = if picture.changes.is_empty() && state.what_if.marks.is_empty() {
         "CPU, memory: · 0%  ▄ 50%  █ 100%  x: down  o: not eligible"
     } else {
-        "+ placed  - displaced  × preempted  X D: assumed down, drained"
+        "+ placed  - displaced  × preempted  X down  D drained"
     };
     let legend = format!("By {grouping} (s). {blocks}");
     canvas.text(head.saturating_sub(1), 0, &legend, Style::new().add_modifier(Modifier::UNDERLINED));
@@ -171,9 +171,7 @@ fn about(state: &State, node: &NodeUse) -> String {
         text.push_str(&format!(", {count} {}", change.word()));
     }
     let (used, all) = (node.used, node.capacity);
-    text.push_str(&format!(
-        ")  CPU {}/{} MHz {cpu}%  memory {}/{} MiB {memory}%  {} allocs",
-        used.cpu, all.cpu, used.memory, all.memory, node.allocations
-    ));
+    let amounts = format!(")  CPU {}/{} MHz  memory {}/{} MiB", used.cpu, all.cpu, used.memory, all.memory);
+    text.push_str(&format!("{amounts}  {cpu}% {memory}%  {} allocs", node.allocations));
     text
 }

@@ -33,7 +33,27 @@ pub(super) async fn plan(cluster: &dyn Cluster, words: Vec<String>, file: &Path)
     let job = answer.get("Job").map(|job| text(job, "ID")).unwrap_or_default();
     let object = Object::new(Kind::Job, &text(&answer, "Namespace"), &job);
     let register = Act { action: Action::Register { file: file.clone(), index }, object, name: job };
-    Ok(Planned { text: shown?, changes: planned_changes(&answer), register })
+    // The facts about the plan file come first, then an empty line: the title and the summary name what matters of them.
+    let shown = shown?;
+    let text = shown.split_once("\n\n").map_or(shown.as_str(), |(_, rest)| rest);
+    let text = format!("{}\n\n{text}", summary(&answer, &register));
+    Ok(Planned { text, changes: planned_changes(&answer), register })
+}
+
+/// What a plan does in one line, and what is compared when it is registered.
+fn summary(plan: &Value, register: &Act) -> String {
+    let count = |list: &str| elements(plan, &format!("/Outcome/{list}")).count();
+    let unplaced = plan.pointer("/Outcome/Unplaced").and_then(Value::as_object).map_or(0, serde_json::Map::len);
+    let parts = [(count("Placements"), "placed"), (count("Stops"), "stopped"), (count("Updates"), "updated")];
+    let others = [(count("Evictions"), "of other jobs preempted"), (unplaced, "groups with unplaced allocations")];
+    let parts = parts.into_iter().chain(others).filter(|(count, _)| *count > 0);
+    let parts: Vec<String> = parts.map(|(count, what)| format!("{count} {what}")).collect();
+    let done = if parts.is_empty() { "no changes of allocations".to_string() } else { parts.join(", ") };
+    let name = format!("Job {} in namespace {}", register.name, register.object.namespace);
+    match register.action {
+        Action::Register { index, .. } if index > 0 => format!("{name} (modify index {index}): {done}"),
+        _ => format!("{name} (new): {done}"),
+    }
 }
 
 /// What a plan changes on nodes.
@@ -116,5 +136,9 @@ mod tests {
         assert_eq!(changes.of("n1"), [(Change::Preempted, 2), (Change::Placed, 1)]);
         assert_eq!(changes.of("n2"), [(Change::Placed, 1)]);
         assert!(planned_changes(&json!({"Outcome": null})).is_empty());
+        let action = Action::Register { file: "plan".into(), index: 7 };
+        let register = Act { action, object: Object::new(Kind::Job, "prod", "web"), name: "web".into() };
+        let told = "Job web in namespace prod (modify index 7): 2 placed, 2 of other jobs preempted";
+        assert_eq!(summary(&plan, &register), told);
     }
 }

@@ -1,5 +1,6 @@
 //! What is read from the cluster, and the commands that are run about it.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::path::Path;
 
@@ -221,12 +222,18 @@ async fn tasks(cluster: &dyn Cluster, allocation: &Object) -> Result<Vec<String>
     let path = allocation.path().unwrap_or_default();
     let allocation: Value = value(cluster, &path).await?;
     let states = allocation.get("TaskStates").and_then(Value::as_object);
-    let ended = |task: &Value| TaskStatus::from(text(task, "State").as_str()) == TaskStatus::Dead;
-    let mut names: Vec<(bool, String)> =
-        states.into_iter().flatten().map(|(name, task)| (ended(task), name.clone())).collect();
-    names.sort();
+    let group = text(&allocation, "TaskGroup");
+    let groups = allocation.pointer("/Job/TaskGroups").and_then(Value::as_array).into_iter().flatten();
+    let of_group = groups.filter(|g| text(g, "Name") == group).filter_map(|g| g.get("Tasks")?.as_array()).flatten();
+    // Tasks that the node has not reported are those of the job.
+    let names = of_group.map(|task| text(task, "Name")).chain(states.into_iter().flat_map(|s| s.keys().cloned()));
+    let ended = |name: &String| {
+        let state = states.and_then(|states| states.get(name)).map(|task| text(task, "State"));
+        state.is_some_and(|state| TaskStatus::from(state.as_str()) == TaskStatus::Dead)
+    };
+    let names: BTreeSet<(bool, String)> = names.map(|name| (ended(&name), name)).collect();
     if names.is_empty() {
-        return Err("None of its tasks was started yet.".to_string());
+        return Err("It has no tasks.".to_string());
     }
     Ok(names.into_iter().map(|(_, name)| name).collect())
 }

@@ -54,6 +54,7 @@ pub struct Picture {
 struct Place {
     view: View,
     within: Option<Object>,
+    within_name: String,
     list: List,
 }
 
@@ -72,6 +73,8 @@ pub struct State {
     pub view: View,
     /// What the objects of the view belong to.
     pub within: Option<Object>,
+    /// The name of that.
+    pub within_name: String,
     /// The namespace whose objects are shown; `None` for all.
     pub namespace: Option<String>,
     /// The names of all namespaces, in order.
@@ -113,6 +116,7 @@ impl State {
             now: 0,
             view: View::Jobs,
             within: None,
+            within_name: String::new(),
             namespace: None,
             namespaces: Vec::new(),
             list: List::default(),

@@ -12,9 +12,11 @@ const MAX_BACK: usize = 50;
 impl State {
     /// Opens a view. `within`: what its objects belong to; Esc then leads back.
     pub(super) fn open(&mut self, view: View, within: Option<Object>) -> Vec<Effect> {
-        if within.is_some() {
+        if let Some(owner) = &within {
+            let name = self.name_of(owner);
+            let within_name = std::mem::replace(&mut self.within_name, name);
             let (view, within, list) = (self.view, self.within.take(), std::mem::take(&mut self.list));
-            self.back.push(Place { view, within, list });
+            self.back.push(Place { view, within, within_name, list });
             if self.back.len() > MAX_BACK {
                 self.back.remove(0);
             }
@@ -49,6 +51,7 @@ impl State {
         }
         let Some(place) = self.back.pop() else { return Vec::new() };
         let effects = self.show(place.view, place.within);
+        self.within_name = place.within_name;
         // What it showed is shown until it is read again.
         self.list = place.list;
         effects

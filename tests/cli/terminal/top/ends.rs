@@ -74,7 +74,7 @@ fn a_closed_terminal_ends_the_program() {
     let program = crate::program::path();
     for mut command in [crate::pty::command(&program), std::process::Command::new(&program)] {
         command.args(["top", "-snapshot", &file]).current_dir(folder.path()).env_clear().env("TERM", "xterm");
-        let ended = crate::pty::hang_up(command, "jobs (4)", crate::terminal::screen::LIMIT);
+        let ended = crate::pty::hang_up(command, "exporter", crate::terminal::screen::LIMIT);
         assert!(ended.is_ok(), "{ended:?}");
     }
 }

@@ -50,9 +50,10 @@ fn actions_change_a_running_cluster_and_its_end_is_shown() {
     screen.wait_for("from 1 to 2? [y/N]");
     screen.press("y");
     screen.wait_for("has the count 2.");
-    wait_for("two allocations", || match agent.list("/v1/job/talker/allocations") {
-        allocs if allocs.len() == 2 => Ok(()),
-        allocs => Err(format!("{allocs:?}")),
+    wait_for("two tasks that run", || {
+        let allocs = agent.list("/v1/job/talker/allocations");
+        let running = allocs.iter().filter(|a| a["TaskStates"]["t"]["State"] == "running").count();
+        if running == 2 { Ok(()) } else { Err(format!("{allocs:?}")) }
     });
     screen.press(":alloc\r");
     screen.wait_for("allocations (2)");

@@ -31,7 +31,7 @@ const OF_FILE: &[Scene] = &[
     ("nodes", ":no\r", "nodes (12)"),
     ("node-allocations", "\r", "of node"),
     ("deployments", ":dep\r", "deployments (3)"),
-    ("topology", ":topo\r", "By datacenter"),
+    ("topology", ":topo\r", "dc1-general-01 (ready"),
     ("topology-by-pool", "s", "By node pool"),
     ("file-events", ":events\r", "A file has no events"),
     ("file-queues", ":queues\r", "No evaluation is pending"),
@@ -56,7 +56,7 @@ const OF_PREEMPTION: &[Scene] =
     &[("preemption-plan", ":plan webapp.hcl\r", "Evictions"), ("preemption-topology", "t", "3 preempted")];
 
 const OF_LARGE_FILE: &[Scene] =
-    &[("large-topology", ":topo\r", "By datacenter"), ("large-nodes", ":nodes\r", "nodes (120)")];
+    &[("large-topology", ":topo\r", "allocations, CPU"), ("large-nodes", ":nodes\r", "nodes (120)")];
 
 const OF_CLUSTER: &[Scene] = &[
     ("live-jobs", "", "· live"),
@@ -78,7 +78,8 @@ const OF_CLUSTER: &[Scene] = &[
     ("live-tasks", "l", "Output of a task"),
     ("live-log", "j\r", "stdout: line 3 of"),
     ("live-log-stderr", "o", "stderr: line 3 of"),
-    ("live-exec", "\x1bxj\r", ": /bin/sh"),
+    ("live-exec-tasks", "\x1bx", "Run a command"),
+    ("live-exec", "j\r", ": /bin/sh"),
 ];
 
 fn stored(name: &str, size: Size) -> PathBuf {
@@ -91,7 +92,7 @@ fn tidy(contents: &str) -> String {
     let port = Regex::new(r"127\.0\.0\.1:\d{5}").expect("a pattern");
     let contents = age.replace_all(contents, |found: &regex::Captures<'_>| format!("{:<1$}", "0s ago", found[0].len()));
     let contents = port.replace_all(&contents, "127.0.0.1:00000");
-    let places = Regex::new(r"(Job files in |Created    = |snapshot )/?[-\w./:]+").expect("a pattern");
+    let places = Regex::new(r"(Job files in )/?[-\w./:]+").expect("a pattern");
     let contents = places.replace_all(&contents, "${1}…");
     let lines: Vec<&str> = contents.lines().map(str::trim_end).collect();
     format!("{}\n", lines.join("\n").trim_end())
