@@ -52,8 +52,11 @@ fn parameter(written: &str) -> Option<(String, String, bool)> {
     Some((name.into(), kind.trim_end_matches('!').into(), kind.ends_with('!')))
 }
 
+/// A parameter of a query: its name, its type, and what it means.
+type Parameter = (&'static str, &'static str, &'static str);
+
 /// Parameters that operations share, by the letter of the table.
-const SHARED: [(char, &[(&str, &str, &str)]); 5] = [
+const SHARED: [(char, &[Parameter]); 5] = [
     ('N', &[("namespace", "str", "The namespace; * stands for all that the token may read, where lists are read")]),
     (
         'S',

@@ -204,7 +204,11 @@ pub(crate) fn end(cluster: &mut Cluster, step: &Step, injected: &mut Injected) -
         let (server, disk) = (&mut cluster.servers[number], &cluster.disks[number]);
         match step.kind {
             Kind::Pause => server.signal(Signal::CONT),
-            Kind::DiskFull => disk.free(),
+            Kind::DiskFull => {
+                // A log that could not be written takes no more writes until the server is started again.
+                disk.free();
+                server.kill();
+            }
             Kind::ReadOnly => {
                 server.kill();
                 disk.repair()?;

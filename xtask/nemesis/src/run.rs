@@ -16,7 +16,7 @@ use crate::cluster::Cluster;
 use crate::disk;
 use crate::failure::{Failure, Outcome};
 use crate::faults;
-use crate::history::{Clock, Records};
+use crate::history::{Clock, OnRegister, Operation, Records, Segment};
 use crate::options::Options;
 use crate::place::Place;
 use crate::report;
@@ -28,6 +28,10 @@ use crate::switch::{Switch, enter};
 pub(crate) const FACTS: &str = "facts.json";
 /// The file with all operations.
 pub(crate) const OPERATIONS: &str = "operations.jsonl";
+/// The file with the events of each connection.
+const EVENTS: &str = "events.jsonl";
+/// The file with the operations on registers.
+const REGISTERS: &str = "registers.jsonl";
 
 /// Runs everything, and writes the report.
 ///
@@ -61,7 +65,7 @@ pub(crate) fn run(options: &Options) -> Outcome {
         records.extend(joined);
     }
     println!("the load has ended");
-    write_operations(&out, &records)?;
+    write_histories(&out, &records)?;
     let rest = settle(&mut cluster, &records, options.seed)?;
     let verdicts = [histories(&records), rest.verdicts.clone()].concat();
     let unexpected: Vec<String> = cluster
@@ -149,12 +153,22 @@ fn packets(cluster: &Cluster) -> Json {
     json!({"delivered": delivered, "dropped": dropped, "delayed": delayed, "doubled": doubled})
 }
 
-fn write_operations(out: &Path, records: &Records) -> Outcome {
-    let path = out.join(OPERATIONS);
-    let failed = |e| Failure::file(&path, e);
-    let mut file = BufWriter::new(File::create(&path).map_err(failed)?);
-    for operation in &records.operations {
-        writeln!(file, "{}", operation.json()).map_err(failed)?;
+fn write_histories(out: &Path, records: &Records) -> Outcome {
+    let register = |r: &OnRegister| json!({"key": r.key, "stale": r.stale, "from": r.call.from, "to": r.call.to, "did": format!("{:?}", r.call.did)});
+    write_lines(&out.join(OPERATIONS), records.operations.iter().map(Operation::json))?;
+    write_lines(&out.join(REGISTERS), records.registers.iter().map(register))?;
+    let segment = |s: &Segment| {
+        let events: Vec<Json> = s.events.iter().map(|e| json!([e.index, e.kind, e.key])).collect();
+        json!({"server": s.server.to_string(), "events": events})
+    };
+    write_lines(&out.join(EVENTS), records.segments.iter().map(segment))
+}
+
+fn write_lines(path: &Path, lines: impl Iterator<Item = Json>) -> Outcome {
+    let failed = |e| Failure::file(path, e);
+    let mut file = BufWriter::new(File::create(path).map_err(failed)?);
+    for line in lines {
+        writeln!(file, "{line}").map_err(failed)?;
     }
     file.flush().map_err(failed)
 }

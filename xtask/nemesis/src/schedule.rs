@@ -102,7 +102,7 @@ impl Kind {
             Kind::PowerFailure => "kill -9 of all servers; restarted",
             Kind::Pause => "SIGSTOP of one or two servers, often the leader; SIGCONT",
             Kind::NodeKill => "kill -9 of five nodes; restarted",
-            Kind::DiskFull => "the disks of one or two servers are filled; freed",
+            Kind::DiskFull => "the disks of one or two servers are filled; freed, killed, restarted",
             Kind::ReadOnly => {
                 "the file system of a server gives up and is read-only; killed, repaired by e2fsck, restarted"
             }

@@ -31,14 +31,15 @@ pub(crate) struct Rest {
 }
 
 /// Lists that are the same on all servers in the end.
-const SAME: [&str; 7] = [
+const SAME: [&str; 8] = [
     "/v1/jobs?namespace=*&",
     "/v1/allocations?namespace=*&",
     "/v1/evaluations?namespace=*&",
     "/v1/deployments?namespace=*&",
     "/v1/nodes?",
     "/v1/vars?namespace=*&",
-    "/v1/operator/scheduler/configuration?",
+    "/v1/namespaces?",
+    "/v1/node/pools?",
 ];
 
 /// Ends all faults, and checks the state to which the cluster comes.
@@ -89,6 +90,7 @@ impl Rest {
         let start = Instant::now();
         let broken = wait(what, PATIENCE_OF_STEP, is).err().map(|e| e.to_string());
         self.took.push((what, start.elapsed().as_millis()));
+        println!("{what}: {}", broken.as_deref().unwrap_or("yes"));
         self.verdicts.push(Verdict { what, amount: amount.into(), broken: broken.into_iter().collect() });
     }
 }

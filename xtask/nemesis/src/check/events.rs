@@ -33,12 +33,10 @@ pub(crate) fn check(segments: &[Segment], writes: &[JobWrite]) -> Verdict {
         for write in writes.iter().filter(|w| inside(w.index)) {
             registrations += 1;
             let event = |e: &&Event| e.index == write.index && e.key == write.job && e.kind == "JobRegistered";
-            let times = segment.events.iter().filter(event).count();
-            if times != 1 {
-                broken.push(format!(
-                    "{}: the registration of {} at {} {times} times",
-                    segment.server, write.job, write.index
-                ));
+            // An entry may write a job twice. That all connections deliver it as often, is checked above.
+            if !segment.events.iter().any(|e| event(&e)) {
+                let JobWrite { job, index } = write;
+                broken.push(format!("{}: the registration of {job} at {index} is missing", segment.server));
             }
         }
     }

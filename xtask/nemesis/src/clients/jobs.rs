@@ -38,7 +38,7 @@ pub(crate) fn run(client: &mut Client) {
             0..5 => {
                 let tried = client.call("register", "PUT", "/v1/jobs", &job(&id, count).to_string());
                 if let Some(reply) = tried.reply.filter(|_| tried.end == End::Done) {
-                    note(client, &id, &reply.json()["JobModifyIndex"]);
+                    note(client, &id, &reply.json());
                 }
             }
             5..9 => {
@@ -53,8 +53,11 @@ pub(crate) fn run(client: &mut Client) {
     }
 }
 
-fn note(client: &mut Client, job: &str, index: &Json) {
-    if let Some(index) = index.as_u64() {
+/// Notes a registration that changed the job: it wrote the job and its evaluation in one entry.
+fn note(client: &mut Client, job: &str, reply: &Json) {
+    if let Some(index) =
+        reply["JobModifyIndex"].as_u64().filter(|_| reply["JobModifyIndex"] == reply["EvalCreateIndex"])
+    {
         client.records.job_writes.push(JobWrite { job: job.into(), index });
     }
 }
