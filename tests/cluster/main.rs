@@ -29,6 +29,7 @@ mod revocation;
 mod rolling_restart;
 mod secure;
 mod stolen_node;
+mod storage_repair;
 mod tls_reload;
 mod tls_rollout;
 mod upgrade_support;

@@ -21,6 +21,7 @@ pub const COMMANDS: &[fn() -> Entry] = commands![
     operator::raft_files::RaftInfo,
     operator::raft_files::RaftLogs,
     operator::raft_files::RaftState,
+    operator::raft_files::RaftRepair,
     #[cfg(feature = "agent")]
     operator::client_state::ClientState,
     autoscale::plan::AutoscalePlan,

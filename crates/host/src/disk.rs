@@ -10,7 +10,7 @@ use std::task::{Context, Poll};
 use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncSeek, AsyncWrite, ReadBuf};
 
-use crate::platform::files::{DirBuilderExt, FileExt, OpenOptionsExt, sync_directory};
+use crate::platform::files::{DirBuilderExt, FileExt, OpenOptionsExt, forget_cached, sync_directory};
 use crate::simulation::{self, disk_of};
 
 /// An open file.
@@ -215,6 +215,14 @@ impl File {
         match self {
             File::Os(file) => file.try_lock(),
             File::Simulated(_) => Ok(()),
+        }
+    }
+
+    /// Has the system forget what it holds of the file in memory, where it can, so that the disk is read next.
+    pub fn forget(&self) {
+        if let File::Os(file) = self {
+            // Without it, what is in memory is read.
+            forget_cached(file);
         }
     }
 

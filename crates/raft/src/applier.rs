@@ -9,6 +9,7 @@ use parking_lot::{Mutex, MutexGuard};
 
 use super::error::StoreError;
 use super::machine::{Machine, SnapshotWriter};
+use super::repair::doubt::Health;
 use super::snapshots::{self, Description, Found, SnapshotFile, Snapshots};
 use super::types::{Applied, EntryId, Peer, ServerId, StorageFailure, Types};
 use encamp_host::threads;
@@ -57,6 +58,9 @@ pub(super) struct Applier {
     machine: Arc<dyn Machine>,
     snapshots: Snapshots,
     progress: Shared,
+    health: Arc<Health>,
+    /// Whether openraft is going to ask for the snapshot that was checked just now, at the start.
+    fresh: bool,
 }
 
 /// Runs code of the state; a panic becomes an error, which stops the node instead of leaving callers waiting.
@@ -86,8 +90,12 @@ impl Applier {
     ///
     /// # Errors
     /// The directory can't be read, or the state refuses an intact snapshot.
-    pub(crate) fn open(machine: Arc<dyn Machine>, snapshots: Snapshots) -> Result<Applier, StoreError> {
-        let applier = Applier { machine, snapshots, progress: Shared::default() };
+    pub(crate) fn open(
+        machine: Arc<dyn Machine>,
+        snapshots: Snapshots,
+        health: Arc<Health>,
+    ) -> Result<Applier, StoreError> {
+        let applier = Applier { machine, snapshots, progress: Shared::default(), health, fresh: true };
         if let Some(found) = applier.snapshots.current()? {
             restore(&*applier.machine, &found)?;
             applier.adopt(&found.description);
@@ -187,20 +195,47 @@ impl RaftStateMachine<Types> for Applier {
         Ok(())
     }
 
+    /// The snapshot that is sent to another server. It may have been damaged since it was written; the state that it was
+    /// made of is intact.
     async fn get_current_snapshot(&mut self) -> Result<Option<Snapshot<Types>>, StorageFailure> {
-        Ok(current(&self.snapshots).await?)
+        let (snapshots, fresh) = (self.snapshots.clone(), std::mem::take(&mut self.fresh));
+        let found = blocking(move || {
+            let damage = if fresh { None } else { snapshots.recheck()? };
+            damage.map_or_else(|| opened(&snapshots).map(Ok), |d| Ok(Err(d)))
+        });
+        match found.await? {
+            Ok(intact) => Ok(intact),
+            Err(damage) => {
+                self.health.note(damage);
+                Ok(Some(self.another().await?))
+            }
+        }
+    }
+}
+
+impl Applier {
+    /// A new snapshot in place of a damaged one. Another server may have a part of the damaged one: this one has another
+    /// ID, so that they are not mixed up.
+    async fn another(&mut self) -> Result<Snapshot<Types>, StoreError> {
+        let mut builder = self.get_snapshot_builder().await;
+        let id = &mut builder.description.meta.snapshot_id;
+        *id = format!("{id}-{}", self.snapshots.next());
+        match builder.build().await {
+            Ok(snapshot) => Ok(snapshot),
+            Err(error) => {
+                tracing::error!(target: "server.raft.applier", %error, "failed to write a snapshot; retrying later");
+                // The other server refuses it. An older one would lead it back.
+                Builder::nothing()
+            }
+        }
     }
 }
 
 /// The newest intact snapshot, opened.
-async fn current(snapshots: &Snapshots) -> Result<Option<Snapshot<Types>>, StoreError> {
-    let snapshots = snapshots.clone();
-    blocking(move || {
-        let Some(found) = snapshots.current()? else { return Ok(None) };
-        let snapshot = Box::new(SnapshotFile::open(&found.path)?);
-        Ok(Some(Snapshot { meta: found.description.meta, snapshot }))
-    })
-    .await
+fn opened(snapshots: &Snapshots) -> Result<Option<Snapshot<Types>>, StoreError> {
+    let Some(found) = snapshots.current()? else { return Ok(None) };
+    let snapshot = Box::new(SnapshotFile::open(&found.path)?);
+    Ok(Some(Snapshot { meta: found.description.meta, snapshot }))
 }
 
 /// Writes one snapshot, while more is applied.
@@ -230,6 +265,13 @@ impl Builder {
     }
 }
 
+impl Builder {
+    /// Stands for a snapshot that could not be made.
+    fn nothing() -> Result<Snapshot<Types>, StoreError> {
+        Ok(Snapshot { meta: SnapshotMeta::default(), snapshot: Box::new(SnapshotFile::nothing()?) })
+    }
+}
+
 impl RaftSnapshotBuilder<Types> for Builder {
     /// A snapshot that can't be written does no harm: the log stays longer, and the next attempt comes. To openraft any
     /// error is fatal, so it is given the snapshot that is there.
@@ -239,9 +281,10 @@ impl RaftSnapshotBuilder<Types> for Builder {
             Err(error) => error,
         };
         tracing::error!(target: "server.raft.applier", %error, "failed to write a snapshot; retrying later");
-        if let Some(older) = current(&self.snapshots).await? {
+        let snapshots = self.snapshots.clone();
+        if let Some(older) = blocking(move || opened(&snapshots)).await? {
             return Ok(older);
         }
-        Ok(Snapshot { meta: SnapshotMeta::default(), snapshot: Box::new(SnapshotFile::nothing()?) })
+        Ok(Builder::nothing()?)
     }
 }

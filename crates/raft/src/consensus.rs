@@ -21,6 +21,7 @@ use super::machine::Machine;
 use super::network::{Answer, Message, Network, Transport};
 use super::propose::{self, Outcome, ProposeError, Proposer, Queue};
 use super::repair::doubt::Health;
+use super::repair::scrub::Scrubbing;
 use super::repair::{self, Opened, Owner};
 use super::room::Room;
 use super::status::{self, Configuration, Leadership, Member, Stats};
@@ -60,6 +61,8 @@ pub struct Settings {
     pub trailing_bytes: u64,
     /// Longest wait for a proposal or a barrier.
     pub timeout: Duration,
+    /// How the files are read again while the server runs.
+    pub scrubbing: Scrubbing,
     /// Where times of the log and of agreement are recorded.
     pub metrics: Metrics,
 }
@@ -79,6 +82,7 @@ impl Settings {
             trailing_logs: 10240,
             trailing_bytes: 256 << 20,
             timeout: Duration::from_secs(30),
+            scrubbing: Scrubbing::default(),
             metrics: Metrics::default(),
         }
     }
@@ -192,19 +196,26 @@ impl Consensus {
     ) -> Result<Consensus, StartError> {
         let config = Arc::new(settings.openraft()?);
         let (dir, metrics, level) = (settings.dir.clone(), settings.metrics.clone(), settings.level);
-        let owner = Owner { id: settings.id, alone: settings.bootstrap.keys().eq([&settings.id]) };
+        let owner = Owner { id: Some(settings.id), alone: settings.bootstrap.keys().eq([&settings.id]) };
         let state = machine.clone();
         let opened = threads::unblock(move || {
             let Opened { log, snapshots, damages, doubt } = repair::open(&dir, level, owner)?;
             log.record_in(metrics);
             let health = Health::new(damages, doubt.as_ref());
-            Ok::<_, StoreError>((log, Applier::open(state, snapshots)?, health))
+            let applier = Applier::open(state, snapshots.clone(), health.clone())?;
+            Ok::<_, StoreError>((log, applier, health, snapshots))
         });
-        let (log, applier, health) = opened.await.map_err(|e| StartError::Raft(e.to_string()))??;
+        let (log, applier, health, snapshots) = opened.await.map_err(|e| StartError::Raft(e.to_string()))??;
         let started = Self::join_in(&settings, config, (&log, health), (applier, machine), transport).await;
-        if started.is_err() {
-            // Lets go of the directory.
-            let _ = log.close().await;
+        match &started {
+            Ok(running) => {
+                let Settings { scrubbing, metrics, .. } = settings;
+                tokio::spawn(here(running.clone().scrub(scrubbing, snapshots, metrics)));
+            }
+            Err(_) => {
+                // Lets go of the directory.
+                let _ = log.close().await;
+            }
         }
         started
     }
@@ -520,7 +531,7 @@ impl Consensus {
             .check(from, message, |index| log.id_at(index))?;
         if let Message::Snapshot(request) = message {
             let mut receiving = self.inner.receiving.lock();
-            receiving.piece(&request.meta.snapshot_id, request.offset, request.data.len())?;
+            receiving.piece(&request.meta.snapshot_id, request.offset, &request.data, request.done)?;
         }
         Ok(())
     }

@@ -21,6 +21,7 @@
 #![warn(missing_docs)]
 
 mod applier;
+mod arrival;
 mod consensus;
 mod contacts;
 mod elections;
@@ -54,6 +55,7 @@ pub use propose::ProposeError;
 pub use repair::Damage;
 pub use repair::doubt::StorageHealth;
 pub use repair::operator::{Examination, Loss, examine, repair as repair_files};
+pub use repair::scrub::Scrubbing;
 pub use status::{Configuration, Leadership, Member, Role, Stats};
 pub use types::{NotAnId, Peer, ServerId};
 pub use validate::Invalid;

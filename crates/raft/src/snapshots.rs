@@ -6,6 +6,7 @@ use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
 
 use openraft::SnapshotMeta;
@@ -16,20 +17,21 @@ use tokio::io::{AsyncRead, AsyncSeek, AsyncWrite, ReadBuf};
 use super::error::StoreError;
 use super::files::{self, UNFINISHED};
 use super::machine::SnapshotWriter;
+use super::repair::Damage;
 use super::room::{Room, Sparing};
 use super::types::{Peer, ServerId};
 use encamp_host::disk::{self, File, Stream};
 use encamp_model::capability::CapabilityLevel;
 use encamp_ops::codec;
 
-const MAGIC: &[u8; 8] = b"ENCAMPSN";
-const END: &[u8; 8] = b"SNAPDONE";
+pub(super) const MAGIC: &[u8; 8] = b"ENCAMPSN";
+pub(super) const END: &[u8; 8] = b"SNAPDONE";
 /// Magic, version, length and checksum of the description.
-const HEAD: u64 = 8 + 4 + 4 + 4;
+pub(super) const HEAD: u64 = 8 + 4 + 4 + 4;
 /// Length and checksum of the state, magic.
-const TAIL: u64 = 8 + 4 + 8;
+pub(super) const TAIL: u64 = 8 + 4 + 8;
 /// Longest description that is believed, in bytes.
-const LONGEST_DESCRIPTION: u32 = 1 << 24;
+pub(super) const LONGEST_DESCRIPTION: u32 = 1 << 24;
 /// How many bytes of a snapshot are written before they are made durable.
 const MOST_LOOSE: usize = 8 << 20;
 /// How many snapshots stay (`docs/spec/server.md §23`).
@@ -86,6 +88,8 @@ pub(super) struct Snapshots {
     supported: CapabilityLevel,
     /// The newest one, once it was checked or written.
     known: Arc<Mutex<Option<Found>>>,
+    /// How many files were begun.
+    begun: Arc<AtomicU64>,
 }
 
 /// Writes, counts and sums up.
@@ -136,7 +140,7 @@ impl Snapshots {
     pub(crate) fn open(dir: &Path, supported: CapabilityLevel) -> Result<Snapshots, StoreError> {
         files::make_dir(dir)?;
         files::remove_unfinished(dir)?;
-        Ok(Snapshots { dir: dir.to_path_buf(), supported, known: Arc::default() })
+        Ok(Snapshots { dir: dir.to_path_buf(), supported, known: Arc::default(), begun: Arc::default() })
     }
 
     /// The snapshots of a server that does not run; nothing is made or removed.
@@ -146,13 +150,48 @@ impl Snapshots {
 
     /// [`Snapshots::existing`] up to a capability level.
     pub(crate) fn existing_of(dir: &Path, supported: CapabilityLevel) -> Snapshots {
-        Snapshots { dir: dir.to_path_buf(), supported, known: Arc::default() }
+        Snapshots { dir: dir.to_path_buf(), supported, known: Arc::default(), begun: Arc::default() }
     }
 
     /// Paths of all snapshots, newest first.
-    fn paths(&self) -> Result<Vec<PathBuf>, StoreError> {
+    pub(crate) fn paths(&self) -> Result<Vec<PathBuf>, StoreError> {
         let names = files::names(&self.dir)?;
         Ok(names.iter().rev().filter(|n| n.ends_with(".snap")).map(|n| self.dir.join(n)).collect())
+    }
+
+    /// A number that no file before had: several may be written at the same time.
+    pub(crate) fn next(&self) -> u64 {
+        self.begun.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Checks the newest snapshot again. A damaged one is set aside, so that it is sent to nobody.
+    ///
+    /// # Errors
+    /// It can't be renamed.
+    pub(crate) fn recheck(&self) -> Result<Option<Damage>, StoreError> {
+        let Some(known) = self.known.lock().clone() else { return Ok(None) };
+        let Err(error) = check_named(&known.path, self.supported) else { return Ok(None) };
+        // Whatever keeps it from being read.
+        let damage = Damage::of(&error).unwrap_or_else(|| Damage::new(&known.path, 0, error.to_string()));
+        self.give_up(&damage)?;
+        Ok(Some(damage))
+    }
+
+    /// Sets a damaged snapshot aside.
+    ///
+    /// # Errors
+    /// It can't be renamed.
+    pub(crate) fn give_up(&self, damage: &Damage) -> Result<(), StoreError> {
+        let mut known = self.known.lock();
+        if known.as_ref().is_some_and(|k| k.path == damage.path) {
+            *known = None;
+        }
+        drop(known);
+        match files::set_aside(&damage.path) {
+            // A newer one has replaced it.
+            Err(StoreError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => Ok(()),
+            done => done,
+        }
     }
 
     /// The newest intact snapshot. It is read to its end only once.
@@ -208,7 +247,8 @@ impl Snapshots {
         description: &Description,
         state: Box<dyn SnapshotWriter>,
     ) -> Result<PathBuf, StoreError> {
-        let temporary = self.dir.join(format!("{UNFINISHED}build-{}", Self::name(description, Origin::Built)));
+        let (n, name) = (self.next(), Self::name(description, Origin::Built));
+        let temporary = self.dir.join(format!("{UNFINISHED}build-{n}-{name}"));
         let written = write_file(&temporary, description, state);
         let written = written.and_then(|()| self.adopt(&temporary, description, Origin::Built));
         if written.is_err() {
@@ -242,9 +282,7 @@ impl Snapshots {
 
     /// An empty file for a snapshot that another server sends.
     pub(crate) fn receive(&self) -> Result<SnapshotFile, StoreError> {
-        static COUNT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
-        let n = COUNT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        let path = self.dir.join(format!("{UNFINISHED}received-{n}"));
+        let path = self.dir.join(format!("{UNFINISHED}received-{}", self.next()));
         let file = files::create(&path)?;
         Ok(SnapshotFile { file: file.into_stream(), path, received: true })
     }

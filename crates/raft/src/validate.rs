@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use openraft::raft::{AppendEntriesRequest, InstallSnapshotRequest, VoteRequest};
 use openraft::{Entry, EntryPayload, Membership, Vote};
 
+use super::arrival::Arrival;
 use super::network::Message;
 use super::types::{self, EntryId, Peer, ServerId, Types};
 use encamp_model::capability::CapabilityLevel;
@@ -54,6 +55,9 @@ pub enum Invalid {
     /// A piece of a snapshot that does not follow the one before it.
     #[error("the snapshot chunk does not follow the previous one")]
     Offset,
+    /// A snapshot whose checksums are wrong.
+    #[error("the snapshot is damaged; the server that sent it has to make another one")]
+    Damaged,
 }
 
 /// The state of this server that messages must agree with.
@@ -214,19 +218,34 @@ fn membership(members: &Membership<ServerId, Peer>) -> Result<(), Invalid> {
 pub(super) struct Receiving {
     id: String,
     next: u64,
+    /// What came from the last beginning on, without a hole.
+    content: Arrival,
+    /// How many bytes that are.
+    arrived: u64,
 }
 
 impl Receiving {
-    /// Takes note of a piece: the first one, the one that follows, or one that is sent again.
-    pub(super) fn piece(&mut self, id: &str, offset: u64, length: usize) -> Result<(), Invalid> {
+    /// Takes note of a piece: the first one, the one that follows, or one that is sent again. With the last one, the
+    /// checksums have to be right.
+    pub(super) fn piece(&mut self, id: &str, offset: u64, data: &[u8], done: bool) -> Result<(), Invalid> {
         if offset > 0 && (self.id != id || offset > self.next) {
             return Err(Invalid::Offset);
         }
         if self.id != id {
-            *self = Receiving { id: id.to_string(), next: 0 };
+            *self = Receiving { id: id.to_string(), ..Receiving::default() };
         }
-        self.next = self.next.max(offset.saturating_add(length as u64));
-        Ok(())
+        if offset == 0 {
+            (self.content, self.arrived) = (Arrival::default(), 0);
+        }
+        let length = data.len() as u64;
+        self.next = self.next.max(offset.saturating_add(length));
+        if offset == self.arrived {
+            self.content.take(data);
+            self.arrived += length;
+        }
+        // A late copy of an earlier piece begins anew: what came after it is not known then.
+        let known = offset.saturating_add(length) == self.arrived;
+        if done && known && !self.content.is_intact() { Err(Invalid::Damaged) } else { Ok(()) }
     }
 }
 
@@ -337,12 +356,14 @@ mod tests {
     #[test]
     fn snapshots_are_received_in_order() {
         let mut receiving = Receiving::default();
-        assert_eq!(receiving.piece("a", 0, 10), Ok(()));
-        assert_eq!(receiving.piece("a", 10, 10), Ok(()));
-        assert_eq!(receiving.piece("a", 10, 10), Ok(()), "sent again");
-        assert_eq!(receiving.piece("a", 21, 10), Err(Invalid::Offset));
-        assert_eq!(receiving.piece("b", 20, 10), Err(Invalid::Offset));
-        assert_eq!(receiving.piece("b", 0, 10), Ok(()));
+        let mut piece = |id, offset| receiving.piece(id, offset, &[0; 10], false);
+        assert_eq!(piece("a", 0), Ok(()));
+        assert_eq!(piece("a", 10), Ok(()));
+        assert_eq!(piece("a", 10), Ok(()), "sent again");
+        assert_eq!(piece("a", 21), Err(Invalid::Offset));
+        assert_eq!(piece("b", 20), Err(Invalid::Offset));
+        assert_eq!(piece("b", 0), Ok(()));
+        assert_eq!(receiving.piece("b", 10, &[0; 10], true), Err(Invalid::Damaged));
         let members = Membership::new(vec![BTreeSet::from([id(2)])], BTreeMap::from([(id(2), Peer::default())]));
         let request = |last, at| InstallSnapshotRequest {
             vote: Vote::new_committed(5, id(2)),

@@ -54,7 +54,7 @@ enum Needs {
 
 fn needs(meta: &Meta) -> Needs {
     let command = meta.path;
-    if ["operator raft info", "operator raft logs", "operator raft state"].contains(&command) {
+    if ["operator raft info", "operator raft logs", "operator raft state", "operator raft repair"].contains(&command) {
         return Needs::StoppedServer;
     }
     if meta.examples_are_offline {

@@ -1,4 +1,4 @@
-//! `operator raft info`, `logs` and `state`: the Raft log of a server that does not run (`docs/spec/cli.md §14`).
+//! `operator raft info`, `logs`, `state`, `repair`: the Raft log of a server that does not run (`docs/spec/cli.md §14`).
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -7,24 +7,30 @@ use serde_json::{Value, json};
 
 use crate::prelude::*;
 use encamp_model::{quoted, with_secrets};
-use encamp_raft::{StoreError, Stored, StoredEntry, StoredLog};
+use encamp_raft::{Examination, Loss, StoreError, Stored, StoredEntry, StoredLog, examine, repair_files};
 use encamp_server::storage::offline::{log_directory, replay};
 use encamp_server::storage::persist;
 
 /// Opens the log below the data directory of a server.
 fn open(directory: &Path, name: &str) -> CommandResult<StoredLog> {
-    let absent = || {
-        CommandError::new(format!("no raft log found in {}", quoted(name)))
+    StoredLog::open(&log_directory(&directory.join(name))).map_err(explained(name))
+}
+
+/// An error of the files of a server, with what to do about it.
+fn explained(name: &str) -> impl Fn(StoreError) -> CommandError {
+    let name = quoted(name);
+    let absent = move || {
+        CommandError::new(format!("no raft log found in {name}"))
             .with_hint("The argument is the data directory of a server, or the directory server/raft in it")
     };
-    StoredLog::open(&log_directory(&directory.join(name))).map_err(|e| match e {
+    move |e| match e {
         StoreError::Absent { .. } => absent(),
         StoreError::Io { source, .. } if source.kind() == ErrorKind::NotFound => absent(),
         StoreError::Locked { .. } => {
             CommandError::new(e).with_hint("Stop the agent first, or copy its data directory and read the copy")
         }
         other => CommandError::new(other),
-    })
+    }
 }
 
 /// Show the extent of the Raft log of a stopped server
@@ -166,4 +172,102 @@ fn state(log: &StoredLog, last_index: i64) -> CommandResult<String> {
         visited.context("Error reading the state")?;
         serde_json::to_string_pretty(&tables).context("Error printing the state")
     })
+}
+
+/// Repair the damaged Raft log of a stopped server
+///
+/// Checks the Raft log, the votes and the newest snapshot of the server and prints which files are damaged, up to which
+/// entry the log is intact, and which entries are missing. Damaged files get the suffix .damaged-<n>; the log is cut
+/// after the last entry that is intact.
+///
+/// If other servers vote, the server fetches what is missing from them when it is started, and takes no part in
+/// elections until then; it does the same by itself when it is started with a damaged log. If it is the only voter,
+/// missing entries are given up only with -accept-loss. The flag also ends the wait of servers of which a majority is
+/// damaged, so that they elect a leader again: entries that only damaged servers had are lost then. Start the server
+/// with the longest log first.
+///
+/// The argument is the data directory of the server. Its agent must not run.
+#[derive(Debug, clap::Parser)]
+pub struct RaftRepair {
+    /// Print what would be done, and change nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Give up missing entries and votes that no other server may have
+    #[arg(long)]
+    pub accept_loss: bool,
+    #[arg(value_name = "<data directory>")]
+    pub(crate) directory: String,
+}
+
+impl Run for RaftRepair {
+    const META: Meta = Meta::new("operator raft repair").flag_error_note(FlagErrorNote::Args).offline_examples(&[
+        ("Show which files of a stopped server are damaged", "encamp operator raft repair -dry-run data"),
+        ("Repair them", "encamp operator raft repair data"),
+    ]);
+
+    fn run(self, context: &mut Context<'_, '_>) -> u8 {
+        context.print(self.repaired(&context.env.directory))
+    }
+}
+
+impl RaftRepair {
+    fn repaired(&self, directory: &Path) -> CommandResult<String> {
+        let path = log_directory(&directory.join(&self.directory));
+        let found = examine(&path).map_err(explained(&self.directory))?;
+        let mut text = described(&found);
+        if found.is_healthy() {
+            return Ok(text);
+        }
+        let refuses = found.alone && found.missing.is_some() && !self.accept_loss;
+        if self.dry_run {
+            text.push_str("\nNothing was changed\n");
+            text.push_str(match (refuses, found.alone) {
+                (true, _) => "Next: restore the data directory from a backup, or give up what is lost by -accept-loss",
+                (false, true) => "Next: run the command without -dry-run, then start the server",
+                (false, false) => "Next: start the server, which repairs itself from the others",
+            });
+            return Ok(text);
+        }
+        if refuses {
+            return Err(CommandError::new(format!("{text}\nNothing was changed: no other server has what is lost"))
+                .with_hint("Restore the data directory from a backup, or give up what is lost by -accept-loss"));
+        }
+        let loss = if self.accept_loss { Loss::Accept } else { Loss::Refuse };
+        repair_files(&path, loss).map_err(explained(&self.directory))?;
+        text.push_str("\nRepaired: the damaged files have the suffix .damaged-<n>\n");
+        text.push_str(match (loss, found.alone) {
+            (Loss::Accept, _) | (_, true) => "Next: start the server",
+            (Loss::Refuse, false) => {
+                "Next: start the server; it takes no part in elections until a leader has given it what was committed"
+            }
+        });
+        Ok(text)
+    }
+}
+
+/// What was found, for the operator.
+fn described(found: &Examination) -> String {
+    let mut lines: Vec<String> = found.damages.iter().map(|d| format!("Damaged: {d}")).collect();
+    if found.is_healthy() {
+        lines.push("No damage was found".into());
+    }
+    lines.push(match found.last_entry {
+        Some(last) => format!("The log is intact up to entry {last}"),
+        None => "No entry of the log is intact".into(),
+    });
+    if let Some(missing) = &found.missing {
+        lines.push(format!("Lost here: {missing}"));
+    }
+    if found.vote_missing {
+        lines.push("The last vote is missing".into());
+    }
+    if found.in_doubt {
+        lines.push("The server waits until a leader has given it all that was committed".into());
+    }
+    lines.push(if found.alone {
+        "No other server votes".into()
+    } else {
+        "Other servers may have what is missing".to_string()
+    });
+    lines.join("\n")
 }

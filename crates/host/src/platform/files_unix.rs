@@ -87,6 +87,15 @@ pub fn sync_directory(directory: &Path) -> io::Result<()> {
     File::open(directory).and_then(|opened| opened.sync_all())
 }
 
+/// Has the system forget what it holds of a file in memory, where it can.
+pub fn forget_cached(file: &File) {
+    // Without it, what is in memory is read.
+    #[cfg(target_os = "linux")]
+    let _ = rustix::fs::fadvise(file, 0, None, rustix::fs::Advice::DontNeed);
+    #[cfg(not(target_os = "linux"))]
+    let _ = file;
+}
+
 /// The space of a disk, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Space {

@@ -13,6 +13,7 @@
 
 mod frame;
 mod index;
+pub(crate) mod scrub;
 pub(crate) mod segment;
 mod storage;
 pub(crate) mod synced;
@@ -274,12 +275,23 @@ impl Loaded {
     /// There is no room for a thread.
     pub(crate) fn start(self) -> Result<Log, StoreError> {
         let Loaded { dir, lock, index, tail, held, synced, segment_bytes } = self;
-        let (committed, failed) = (index.committed, StoreError::io("start a writer for", &dir));
+        let (committed, vote, failed) = (index.committed, index.vote, StoreError::io("start a writer for", &dir));
         let core = Arc::new(Core { index: Mutex::new(index), failed: OnceLock::new(), metrics: OnceLock::new() });
         let (jobs, waiting) = unbounded_channel();
         let (core_of_writer, Tail { end, seal }) = (core.clone(), tail);
-        let writer =
-            Writer { core: core_of_writer, dir, segment_bytes, end, durable: end, seal, synced, committed, held, lock };
+        let writer = Writer {
+            core: core_of_writer,
+            dir,
+            segment_bytes,
+            end,
+            durable: end,
+            seal,
+            vote,
+            synced,
+            committed,
+            held,
+            lock,
+        };
         threads::spawn("log-writer", move || writer.run(waiting)).map_err(failed)?;
         Ok(Log { core, jobs })
     }

@@ -199,10 +199,34 @@ impl Segment {
         let mut reader = BufReader::with_capacity(1 << 20, &self.file);
         reader.seek(SeekFrom::Start(self.start())).map_err(failed())?;
         let length = self.file.length().map_err(failed())?;
+        self.read_frames(&mut reader, length)
+    }
+
+    /// Checks bytes that were read from the beginning of the file to the end of a frame.
+    ///
+    /// # Errors
+    /// They are damaged.
+    pub(crate) fn check(&self, bytes: &[u8]) -> Result<(), StoreError> {
+        let damaged = |offset, why: &str| StoreError::Damaged { path: self.path.clone(), offset, why: why.into() };
+        let head = read_head(bytes.get(..bytes.len().min(CHAINED_HEAD as usize)).unwrap_or(bytes), self.first);
+        if head.is_none_or(|(_, previous, seal)| (previous, seal) != (self.previous, self.seal)) {
+            return Err(damaged(0, "it is not a log segment"));
+        }
+        let mut frames = bytes.get(self.start() as usize..).unwrap_or_default();
+        let content = self.read_frames(&mut frames, bytes.len() as u64)?;
+        match content.flaw {
+            None => Ok(()),
+            Some(Flaw::NotIntact) => Err(damaged(content.end, "the frame is not intact")),
+            Some(Flaw::Misplaced(why)) => Err(damaged(content.end, &why)),
+        }
+    }
+
+    /// Reads the frames from the first one on to `length`, an offset in the file.
+    fn read_frames(&self, reader: &mut impl Read, length: u64) -> Result<Content, StoreError> {
         let mut content = Content { end: self.start(), seal: self.seal, ..Content::default() };
         let mut payload = Vec::new();
         while content.end < length {
-            let Some((header, seal)) = self.next(&mut reader, &mut payload, length - content.end)? else {
+            let Some((header, seal)) = self.next(reader, &mut payload, length - content.end)? else {
                 content.flaw = Some(Flaw::NotIntact);
                 return Ok(content);
             };

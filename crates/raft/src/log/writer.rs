@@ -16,6 +16,7 @@ use super::segment::Segment;
 use super::synced::{Record, SYNCED, Synced};
 use crate::error::StoreError;
 use crate::files::{self, Lock};
+use crate::repair::Damage;
 use crate::types::{EntryId, ServerId, Types};
 use encamp_host::threads;
 use encamp_model::capability::{Capability, CapabilityLevel};
@@ -42,6 +43,10 @@ pub(super) enum Job {
     Vote(Vote<ServerId>, Done),
     Truncate(u64, Done),
     Purge(EntryId, Done),
+    /// The next entries go to a new segment.
+    Roll(Done),
+    /// The small files are checked.
+    Recheck(oneshot::Sender<Result<Vec<Damage>, StoreError>>),
     Close(Done),
 }
 
@@ -78,6 +83,8 @@ pub(super) struct Writer {
     pub durable: u64,
     /// Seal of the last frame.
     pub seal: u32,
+    /// The last vote.
+    pub vote: Option<Vote<ServerId>>,
     /// What it has acknowledged, since the capability `chained-log`.
     pub synced: Option<Synced>,
     /// The committed entry that was last written down.
@@ -121,6 +128,20 @@ impl Writer {
                 }
                 Job::Purge(upto, done) => {
                     let _ = done.send(self.guarded(|w| w.purge(upto)));
+                }
+                Job::Roll(done) => {
+                    let _ = done.send(self.guarded(|w| {
+                        (w.end, w.durable) = (u64::MAX, u64::MAX);
+                        Ok(())
+                    }));
+                }
+                Job::Recheck(done) => {
+                    let mut damages = Vec::new();
+                    let checked = self.guarded(|w| {
+                        damages = w.recheck()?;
+                        Ok(())
+                    });
+                    let _ = done.send(checked.map(|()| damages));
                 }
                 Job::Close(done) => {
                     let result = self.guarded(|w| {
@@ -228,6 +249,7 @@ impl Writer {
     /// nobody has heard of the vote.
     fn keep_vote(&mut self, vote: &Vote<ServerId>) -> Result<(), StoreError> {
         let bytes = encoded(vote)?;
+        self.vote = Some(*vote);
         let Some(synced) = &mut self.synced else { return files::replace(&self.dir, VOTE, &bytes) };
         files::replace_all(&self.dir, &[VOTE, VOTE_COPY], &bytes)?;
         let record = synced.record();

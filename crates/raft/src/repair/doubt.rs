@@ -77,6 +77,12 @@ impl Health {
         Arc::new(Health { damages: Mutex::new(damages), term })
     }
 
+    /// A file was found damaged while the server ran.
+    pub(crate) fn note(&self, damage: Damage) {
+        tracing::error!(target: "server.raft.repair", %damage, "a file of the server is damaged");
+        self.damages.lock().push(damage);
+    }
+
     /// The term that it waits for; `None` if it is not in doubt.
     pub(crate) fn doubt(&self) -> Option<u64> {
         Some(self.term.load(Ordering::Acquire)).filter(|term| *term > 0)

@@ -61,7 +61,10 @@ pub(super) fn mend(
     }
     let vote = match survey.votes {
         Votes::Known(vote) if !raised => vote,
-        Votes::Known(_) | Votes::Lost(_) | Votes::Unknown => Some(Vote::new(term, owner.id)),
+        Votes::Known(_) | Votes::Lost(_) | Votes::Unknown => {
+            // A vote for nobody excludes all others.
+            Some(Vote::new(term, owner.id.unwrap_or_default()))
+        }
     };
     if let Some(vote) = vote {
         files::replace_all(dir, &[VOTE, VOTE_COPY], &encoded(&vote)?)?;

@@ -12,6 +12,7 @@
 pub(crate) mod doubt;
 mod mend;
 pub(crate) mod operator;
+pub(crate) mod scrub;
 mod survey;
 #[cfg(test)]
 mod tests;
@@ -53,12 +54,12 @@ impl fmt::Display for Damage {
 }
 
 impl Damage {
-    fn new(path: &Path, offset: u64, why: impl Into<String>) -> Damage {
+    pub(crate) fn new(path: &Path, offset: u64, why: impl Into<String>) -> Damage {
         Damage { path: path.to_path_buf(), offset, why: why.into() }
     }
 
     /// The damage that an error tells of.
-    fn of(error: &StoreError) -> Option<Damage> {
+    pub(crate) fn of(error: &StoreError) -> Option<Damage> {
         match error {
             StoreError::Damaged { path, offset, why } => Some(Damage::new(path, *offset, why.clone())),
             // The number is not under the checksum of small files and snapshots. That of segments is: see `sound`.
@@ -73,9 +74,9 @@ impl Damage {
 /// The server whose files they are.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Owner {
-    /// Its ID.
-    pub id: ServerId,
-    /// Whether it makes a cluster by itself, should it have none.
+    /// Its ID; `None` if it is not known.
+    pub id: Option<ServerId>,
+    /// Whether it is the only voter, if its files do not tell.
     pub alone: bool,
 }
 

@@ -6,7 +6,6 @@ use super::survey::{Survey, Votes};
 use super::{Damage, Owner, is_chained, mend};
 use crate::error::StoreError;
 use crate::files;
-use crate::types::ServerId;
 use encamp_model::capability::CapabilityLevel;
 
 /// What to do if entries or votes are missing that no other server may have.
@@ -42,7 +41,7 @@ impl Examination {
             last_entry: survey.last.map(|l| l.index),
             missing: survey.loses_entries().then(|| survey.loss()),
             vote_missing: chained && !matches!(survey.votes, Votes::Known(_)),
-            alone: survey.is_alone(nobody()),
+            alone: survey.is_alone(unknown()),
             in_doubt: chained && survey.doubted,
         }
     }
@@ -53,9 +52,9 @@ impl Examination {
     }
 }
 
-/// Whoever owns the files: a vote for nobody excludes all others.
-fn nobody() -> Owner {
-    Owner { id: ServerId::default(), alone: false }
+/// Whoever owns the files. If they do not tell who votes, nobody else may have what is missing.
+fn unknown() -> Owner {
+    Owner { id: None, alone: true }
 }
 
 /// Checks that there are files of a log.
@@ -89,7 +88,7 @@ pub fn repair(dir: &Path, loss: Loss) -> Result<Examination, StoreError> {
         if !is_chained(dir)? {
             super::attempt(dir, CapabilityLevel::BUILD)?;
         }
-        mend::mend(dir, CapabilityLevel::BUILD, nobody(), loss)?;
+        mend::mend(dir, CapabilityLevel::BUILD, unknown(), loss)?;
     }
     Ok(found)
 }

@@ -144,7 +144,11 @@ impl Survey {
 
     /// Whether nobody but this server has its entries.
     pub(super) fn is_alone(&self, owner: Owner) -> bool {
-        self.voters.as_ref().map_or(owner.alone, |voters| *voters == [owner.id])
+        match self.voters.as_deref() {
+            Some([voter]) => owner.id.is_none_or(|id| id == *voter),
+            Some(_) => false,
+            None => owner.alone,
+        }
     }
 
     /// Whether entries are missing.

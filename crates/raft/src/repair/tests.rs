@@ -13,7 +13,7 @@ use crate::log::Log;
 use crate::tests::support::{Recorder, TempDir, alone, led, peer, until};
 use crate::tests::voters::Cluster;
 use crate::types::{Batch, EntryId, Types};
-use crate::{Consensus, NoTransport, Settings, StartError};
+use crate::{Consensus, NoTransport, Settings, StartError, StorageHealth};
 use encamp_model::random::Random;
 use encamp_ops::Operation;
 
@@ -117,7 +117,7 @@ fn damaged(files: &Files, name: &str, random: &mut Random) -> Option<(String, Ve
 }
 
 fn opened(dir: &Path) -> Result<Opened, StoreError> {
-    open(dir, CapabilityLevel::BUILD, Owner { id: 1.into(), alone: false })
+    open(dir, CapabilityLevel::BUILD, Owner { id: Some(1.into()), alone: false })
 }
 
 async fn close(opened: &Opened) {
@@ -187,7 +187,7 @@ async fn the_only_copy_is_never_cut() {
         fs::write(dir.path().join(name), &bytes).expect("written");
         let before = contents(dir.path());
         let error =
-            open(dir.path(), CapabilityLevel::BUILD, Owner { id: 1.into(), alone: true }).err().expect("refused");
+            open(dir.path(), CapabilityLevel::BUILD, Owner { id: Some(1.into()), alone: true }).err().expect("refused");
         assert!(matches!(error, StoreError::OnlyCopy { .. }), "{error}");
         let text = error.to_string();
         assert!(
@@ -201,7 +201,7 @@ async fn the_only_copy_is_never_cut() {
         let dir = TempDir::new();
         write(dir.path(), &files.now);
         fs::write(dir.path().join(name), b"rubbish").expect("written");
-        let owner = Owner { id: 1.into(), alone: true };
+        let owner = Owner { id: Some(1.into()), alone: true };
         let found = open(dir.path(), CapabilityLevel::BUILD, owner).unwrap_or_else(|e| panic!("{name}: {e}"));
         assert_eq!((found.log.last(), found.doubt.is_none()), (Some(entry(ENTRIES - 1, 1).log_id), true), "{name}");
         assert_eq!(found.damages.len(), 1, "{name}: {:?}", found.damages);
@@ -330,4 +330,67 @@ async fn a_server_that_is_alone_refuses_to_start_with_a_damaged_log() {
     flip(&files_ending(&settings.dir, ".seg").pop().expect("a segment"));
     let refused = Consensus::start(settings, machine(), Arc::new(NoTransport)).await.err();
     assert!(matches!(refused, Some(StartError::Store(StoreError::OnlyCopy { .. }))), "{refused:?}");
+}
+
+/// Damages the newest file with a suffix.
+fn flip_newest(dir: &Path, suffix: &str) {
+    flip(&files_ending(dir, suffix).pop().expect("a file"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_snapshot_that_is_damaged_later_is_not_sent() {
+    let mut cluster = Cluster::start_at(true).await;
+    let leader = cluster.leader(None).await;
+    let late = (leader + 1) % 3;
+    cluster.stop(late).await;
+    cluster.propose(leader, 40).await;
+    cluster.cut_logs(None, 40).await;
+    for n in cluster.nodes.keys() {
+        flip_newest(&cluster.settings[*n].dir.join(SNAPSHOTS), ".snap");
+    }
+    cluster.run(late).await;
+    cluster.all_applied(40).await;
+    let health: Vec<StorageHealth> = cluster.nodes.values().map(|(node, _)| node.storage_health()).collect();
+    assert!(health.iter().any(|h| h.damages.len() == 1) && !health.iter().any(|h| h.in_doubt), "{health:?}");
+    assert!(cluster.nodes.values().all(|(node, _)| node.stopped().is_none()), "nobody stopped");
+    for n in 0..3 {
+        cluster.stop(n).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn damage_that_appears_while_the_server_runs_is_repaired_from_memory() {
+    let dir = TempDir::new();
+    let scrubbing = scrub::Scrubbing { pause: Duration::from_millis(50), rate: 64 << 20 };
+    let settings = Settings { scrubbing, ..alone(&dir) };
+    let machine = Arc::new(Recorder { raised: true, ..Recorder::default() });
+    let node = Consensus::start(settings.clone(), machine.clone(), Arc::new(NoTransport)).await.expect("starts");
+    led(&node).await;
+    for _ in 0..20 {
+        node.propose(Operation::Barrier).await.expect("applied");
+    }
+    let damages = || node.storage_health().damages.len();
+    assert_eq!(damages(), 0, "{:?}", node.storage_health());
+    flip_newest(&settings.dir, ".seg");
+    until("the log is replaced", || damages() == 1 && node.stats().purged >= 20).await;
+    flip_newest(&settings.dir.join(SNAPSHOTS), ".snap");
+    until("the snapshot is replaced", || {
+        damages() == 2 && files_ending(&settings.dir.join(SNAPSHOTS), ".snap").len() == 1
+    })
+    .await;
+    for (n, name) in ["vote", "vote.copy", "purged", "synced"].iter().enumerate() {
+        node.propose(Operation::Barrier).await.expect("applied");
+        flip(&settings.dir.join(name));
+        until(name, || damages() == 3 + n).await;
+    }
+    let health = node.storage_health();
+    assert!(!health.in_doubt && node.stopped().is_none(), "{health:?}");
+    node.shutdown().await.expect("stops");
+    // All that was acknowledged is there, and nothing is damaged.
+    let again = Arc::new(Recorder { raised: true, ..Recorder::default() });
+    let node = Consensus::start(settings, again.clone(), Arc::new(NoTransport)).await.expect("starts");
+    led(&node).await;
+    until("all operations", || again.applied() >= machine.applied()).await;
+    assert_eq!(node.storage_health().damages, Vec::new());
+    node.shutdown().await.expect("stops");
 }

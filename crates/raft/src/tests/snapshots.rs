@@ -6,6 +6,7 @@ use std::io::{self, Read, Write};
 use openraft::{CommittedLeaderId, LogId, SnapshotMeta, StoredMembership};
 
 use super::support::TempDir;
+use crate::arrival::Arrival;
 use crate::snapshots::{Description, Snapshots, state};
 use crate::{SnapshotWriter, StoreError};
 use encamp_model::capability::CapabilityLevel;
@@ -71,6 +72,28 @@ fn the_two_newest_are_kept_and_a_damaged_one_is_passed_over() {
     }
     fs::write(&path, &whole).expect("written");
     assert_eq!(newest(&snapshots), Some((300, "hundred".into())));
+}
+
+#[test]
+fn a_snapshot_is_checked_while_it_arrives() {
+    let dir = TempDir::new();
+    let snapshots = Snapshots::open(dir.path(), CapabilityLevel::BUILD).expect("opens");
+    let whole = fs::read(snapshots.write(&upto(5), Box::new(Text("five"))).expect("written")).expect("readable");
+    let is_intact = |bytes: &[u8], piece: usize| {
+        let mut content = Arrival::default();
+        bytes.chunks(piece).for_each(|c| content.take(c));
+        content.is_intact()
+    };
+    for piece in [1, 7, 30, whole.len()] {
+        assert!(is_intact(&whole, piece), "{piece}");
+    }
+    for at in 0..whole.len() {
+        let mut changed = whole.clone();
+        changed[at] ^= 0x55;
+        assert!(!is_intact(&changed, 16), "byte {at}");
+        assert!(!is_intact(&whole[..at], 16), "{at} bytes");
+    }
+    assert!(!is_intact(&[&whole[..], &[0]].concat(), 16), "too long");
 }
 
 #[test]

@@ -19,7 +19,7 @@ impl StoreBuilder<Types, Log, Applier, TempDir> for OnDisk {
         let dir = TempDir::new();
         let log = Log::open(dir.path(), CapabilityLevel::BUILD)?;
         let snapshots = Snapshots::open(&dir.path().join("snapshots"), CapabilityLevel::BUILD)?;
-        Ok((dir, log, Applier::open(Arc::new(Recorder::default()), snapshots)?))
+        Ok((dir, log, Applier::open(Arc::new(Recorder::default()), snapshots, Arc::default())?))
     }
 }
 
