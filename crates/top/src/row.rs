@@ -132,6 +132,11 @@ pub fn order(a: Option<&Cell>, b: Option<&Cell>) -> Ordering {
     }
 }
 
+/// A number of objects: `1 node`, `2 nodes`.
+pub fn counted(count: usize, one: &str) -> String {
+    if count == 1 { format!("1 {one}") } else { format!("{count} {one}s") }
+}
+
 /// A text as a part of a path or parameter.
 pub fn encoded(text: &str) -> String {
     percent_encoding::utf8_percent_encode(text, percent_encoding::NON_ALPHANUMERIC).to_string()

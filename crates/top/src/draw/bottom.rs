@@ -87,6 +87,9 @@ fn hints(state: &State, width: usize) -> String {
     if state.view != View::Topology && !state.view.is_text() {
         hints.push("/: filter");
     }
+    if state.view == View::Nodes && state.what_if.marks.is_empty() {
+        hints.push("m: what-if");
+    }
     let mut out = String::new();
     for hint in hints {
         if out.len().saturating_add(hint.len()) <= width {

@@ -7,7 +7,7 @@ use super::text::{padded, shown, width};
 use crate::messages::Stream;
 use crate::row::Cell;
 use crate::state::State;
-use crate::view::View;
+use crate::view::{Columns, View};
 
 /// How many rows decide the widths of columns: those around the screen.
 const MEASURED: usize = 200;
@@ -16,7 +16,7 @@ pub(super) fn draw(state: &State, canvas: &mut Canvas<'_>) {
     let head = state.head();
     let first = state.list.first(state.page());
     let widths = widths(state, first, canvas.width());
-    let titles = state.view.columns().iter().zip(&widths).enumerate().map(|(n, ((title, _), width))| {
+    let titles = columns(state).iter().zip(&widths).enumerate().map(|(n, ((title, _), width))| {
         let mark = match state.list.sort {
             Some((column, false)) if column == n => "^",
             Some((column, true)) if column == n => "v",
@@ -67,10 +67,19 @@ fn empty(state: &State) -> String {
     }
 }
 
+/// The columns. That of what is assumed about nodes is empty, and left out, unless something is assumed.
+fn columns(state: &State) -> Columns {
+    let all = state.view.columns();
+    match all.split_last() {
+        Some((_, others)) if state.view == View::Nodes && state.what_if.marks.is_empty() => others,
+        _ => all,
+    }
+}
+
 /// Widths of the columns: as wide as their values while the screen has space, with a blank behind each. Columns that do
 /// not fit on a narrow screen are left out from the right.
 fn widths(state: &State, first: usize, all: usize) -> Vec<usize> {
-    let columns = state.view.columns();
+    let columns = columns(state);
     let values: Vec<Vec<usize>> = {
         let rows = state.list.shown().skip(first.saturating_sub(MEASURED / 2)).take(MEASURED);
         rows.map(|row| row.cells.iter().map(|cell: &Cell| width(&shown(cell, state.now))).collect()).collect()

@@ -5,6 +5,7 @@ use ratatui::style::{Color, Modifier, Style};
 
 use super::Canvas;
 use super::text::padded;
+use crate::row::counted;
 use crate::state::State;
 use crate::state::what_if::Assumed;
 use crate::topology::{BLOCK, Change, Grouping, Line, NodeUse, block};
@@ -71,7 +72,8 @@ fn group(state: &State, name: &str, nodes: &[usize], row: u16, canvas: &mut Canv
         allocations += node.allocations;
     }
     let (cpu, memory) = used.share_of(capacity);
-    let text = format!("{name}: {} nodes, {allocations} allocations, CPU {cpu}%, memory {memory}%", nodes.len());
+    let (nodes, allocations) = (counted(nodes.len(), "node"), counted(allocations, "allocation"));
+    let text = format!("{name}: {nodes}, {allocations}, CPU {cpu}%, memory {memory}%");
     canvas.text(row, 0, &text, Style::new().add_modifier(Modifier::BOLD));
 }
 
@@ -145,7 +147,7 @@ fn bars(state: &State, place: usize, node: &NodeUse, row: u16, canvas: &mut Canv
         canvas.text(row, after, &format!("{share:>3}%"), Style::new());
         column = after.saturating_add(6);
     }
-    canvas.text(row, column, &format!("{} allocs", node.allocations), Style::new());
+    canvas.text(row, column, &counted(node.allocations, "alloc"), Style::new());
 }
 
 /// A bar of so many columns.
@@ -172,6 +174,6 @@ fn about(state: &State, node: &NodeUse) -> String {
     }
     let (used, all) = (node.used, node.capacity);
     let amounts = format!(")  CPU {}/{} MHz  memory {}/{} MiB", used.cpu, all.cpu, used.memory, all.memory);
-    text.push_str(&format!("{amounts}  {cpu}% {memory}%  {} allocs", node.allocations));
+    text.push_str(&format!("{amounts}  {cpu}% {memory}%  {}", counted(node.allocations, "alloc")));
     text
 }

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::commands::command;
 use crate::actions::{Act, Action};
 use crate::messages::{Entry, Planned, Simulated};
-use crate::row::{Kind, Object};
+use crate::row::{Kind, Object, counted};
 use crate::rows::text;
 use crate::topology::{Change, Changes};
 
@@ -21,8 +21,12 @@ const ENDS: [&str; 4] = [".hcl", ".nomad", ".json", ".jobspec"];
 /// Plans a job file. `words`: flags and the file, which the command reads. `file`: where the plan is written.
 pub(super) async fn plan(cluster: &dyn Cluster, words: Vec<String>, file: &Path) -> Result<Planned, String> {
     let file = file.display().to_string();
-    let arguments = ["job", "plan"].map(String::from).into_iter().chain([format!("-out={file}")]).chain(words);
-    command(cluster, arguments.collect(), Vec::new()).await?;
+    let arguments = ["job", "plan", "-explain", "-diff=false"]
+        .map(String::from)
+        .into_iter()
+        .chain([format!("-out={file}")])
+        .chain(words);
+    let explained = command(cluster, arguments.collect(), Vec::new()).await?;
     let show = |flag: &[&str]| {
         let words = [&["plan", "show"], flag, &["--", file.as_str()]].concat();
         command(cluster, words.into_iter().map(String::from).collect(), Vec::new())
@@ -36,18 +40,29 @@ pub(super) async fn plan(cluster: &dyn Cluster, words: Vec<String>, file: &Path)
     // The facts about the plan file come first, then an empty line: the title and the summary name what matters of them.
     let shown = shown?;
     let text = shown.split_once("\n\n").map_or(shown.as_str(), |(_, rest)| rest);
-    let text = format!("{}\n\n{text}", summary(&answer, &register));
+    let mut text = format!("{}\n\n{}\n", summary(&answer, &register), text.trim_end());
+    if unplaced(&answer) > 0 {
+        text.push_str(&format!("\nWhy allocations cannot be placed\n{explained}"));
+    }
     Ok(Planned { text, changes: planned_changes(&answer), register })
+}
+
+/// How many allocations cannot be placed.
+fn unplaced(plan: &Value) -> usize {
+    let groups = plan.pointer("/Outcome/Unplaced").and_then(Value::as_object).into_iter().flatten();
+    groups.filter_map(|(_, count)| usize::try_from(count.as_u64()?).ok()).sum()
 }
 
 /// What a plan does in one line, and what is compared when it is registered.
 fn summary(plan: &Value, register: &Act) -> String {
     let count = |list: &str| elements(plan, &format!("/Outcome/{list}")).count();
-    let unplaced = plan.pointer("/Outcome/Unplaced").and_then(Value::as_object).map_or(0, serde_json::Map::len);
     let parts = [(count("Placements"), "placed"), (count("Stops"), "stopped"), (count("Updates"), "updated")];
-    let others = [(count("Evictions"), "of other jobs preempted"), (unplaced, "groups with unplaced allocations")];
-    let parts = parts.into_iter().chain(others).filter(|(count, _)| *count > 0);
-    let parts: Vec<String> = parts.map(|(count, what)| format!("{count} {what}")).collect();
+    let parts = parts.into_iter().chain([(count("Evictions"), "of other jobs preempted")]);
+    let mut parts: Vec<String> =
+        parts.filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")).collect();
+    if unplaced(plan) > 0 {
+        parts.push(format!("{} cannot be placed", counted(unplaced(plan), "allocation")));
+    }
     let done = if parts.is_empty() { "no changes of allocations".to_string() } else { parts.join(", ") };
     let name = format!("Job {} in namespace {}", register.name, register.object.namespace);
     match register.action {

@@ -220,7 +220,10 @@ impl State {
 
     /// Asks about an action on the selected object, if it is offered.
     pub(super) fn offered(&mut self, offer: Offer) -> Vec<Effect> {
-        let Some((object, facts)) = self.selected() else { return Vec::new() };
+        let Some((object, facts)) = self.selected() else {
+            self.note = Some(Note { text: "No object is selected.".to_string(), is_error: true });
+            return Vec::new();
+        };
         let object = object.clone();
         if !self.live {
             self.note = Some(Note { text: "A file accepts no actions.".to_string(), is_error: true });

@@ -225,7 +225,7 @@ mod tests {
     fn sequences_for_terminals_are_left_out() {
         let mut log = log();
         log.add("\x1b[31mred\x1b[0m\ttab\r\n\x1b[2");
-        assert_eq!(log.lines, ["red    tab", ""]);
+        assert_eq!(log.lines, ["red    tab"]);
     }
 
     #[test]

@@ -92,7 +92,7 @@ fn actions_change_a_running_cluster_and_its_end_is_shown() {
         version => Err(format!("{version:?}")),
     });
     screen.press(":jobs\r");
-    screen.wait_for("talker");
+    screen.wait_for("jobs (1)");
     screen.press("K");
     screen.wait_for("Stop job talker");
     screen.press("y");

@@ -190,7 +190,7 @@ fn screens_of_a_cluster_are_the_stored_ones() {
         let server = canned::cluster();
         let screen = encamp(size, &folder, &server.address, &["top"]);
         differ.extend(differing(&screen, size, OF_CLUSTER));
-        screen.press("q");
+        screen.press("\x1bq");
         screen.ends().with(0);
         // Nothing was changed: every question was answered with no.
         let written: Vec<String> = server.take().iter().filter(|r| r.method != "GET").map(|r| r.line()).collect();
