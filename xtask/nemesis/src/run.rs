@@ -53,8 +53,9 @@ pub(crate) fn run(options: &Options) -> Outcome {
     println!("the cluster is ready");
     let clock = Arc::new(Clock::new());
     let clients = clients::start(options.seed, &clock);
-    let injected = inject(options, &kinds, &mut cluster, &clock, &program)?;
-    if let Some(rest) = options.length.checked_sub(clock.elapsed()) {
+    let mut injected = Vec::new();
+    let failure = inject(options, &kinds, &mut cluster, &clock, &program, &mut injected).err();
+    if let Some(rest) = options.length.checked_sub(clock.elapsed()).filter(|_| failure.is_none()) {
         thread::sleep(rest);
     }
     clock.stop();
@@ -84,6 +85,9 @@ pub(crate) fn run(options: &Options) -> Outcome {
     fs::write(&path, text).map_err(|e| Failure::file(&path, e))?;
     drop(cluster);
     report::make(&out)?;
+    if let Some(failure) = failure {
+        return Err(failure);
+    }
     let broken: usize = verdicts.iter().map(|v| v.broken.len()).sum();
     if broken > 0 { Err(Failure::Violated(format!("{broken} violations: see {}", path.display()))) } else { Ok(()) }
 }
@@ -104,8 +108,8 @@ fn inject(
     cluster: &mut Cluster,
     clock: &Clock,
     program: &Path,
-) -> Outcome<Vec<Json>> {
-    let mut all = Vec::new();
+    all: &mut Vec<Json>,
+) -> Outcome {
     for step in schedule(options.seed, options.length, kinds) {
         if let Some(rest) = step.at.checked_sub(clock.elapsed()) {
             thread::sleep(rest);
@@ -119,7 +123,7 @@ fn inject(
         println!("{:7.1} s {} ended: {}", clock.elapsed().as_secs_f64(), step.kind, injected.what);
         all.push(json!({"kind": step.kind.name(), "from": from, "to": to, "what": injected.what}));
     }
-    Ok(all)
+    Ok(())
 }
 
 /// The checks of what clients saw.
