@@ -77,7 +77,7 @@ pub(crate) fn run(options: &Options) -> Outcome {
         .collect();
     let facts = json!({
         "seed": options.seed, "end": end, "left_out": left_out, "injected": injected, "unexpected": unexpected,
-        "dynamic": agent::has_clock(&program), "upgraded": previous != program,
+        "upgraded": previous != program,
         "packets": packets(&cluster), "took": took(&rest), "verdicts": verdicts.iter().map(verdict).collect::<Vec<_>>(),
     });
     let path = out.join(FACTS);

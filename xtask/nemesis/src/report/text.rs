@@ -131,6 +131,14 @@ fn rest(out: &mut String, facts: &Json) {
         "\nPackets: {} delivered, {} dropped, {} delayed, {} doubled.",
         packets["delivered"], packets["dropped"], packets["delayed"], packets["doubled"]
     );
+    let left_out = facts["left_out"].as_array().cloned().unwrap_or_default();
+    if !left_out.is_empty() {
+        let list = left_out.iter().filter_map(Json::as_str).collect::<Vec<_>>().join(", ");
+        let _ = writeln!(out, "Left out, since the system or the program does not allow it: {list}.");
+    }
+    if facts["upgraded"] == false {
+        let _ = writeln!(out, "Upgrades were to the same program.");
+    }
     let unexpected = facts["unexpected"].as_array().cloned().unwrap_or_default();
     let list = unexpected.iter().filter_map(Json::as_str).collect::<Vec<_>>().join("; ");
     let list = if list.is_empty() { "none".to_string() } else { list };
