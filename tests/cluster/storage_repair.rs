@@ -110,10 +110,10 @@ fn a_server_alone_says_what_is_lost_and_gives_it_up_when_told() {
         shown.stdout
     );
     let refused = repair(&[]);
-    assert!(refused.code == 1 && refused.stderr.contains("-accept-loss"), "{}", refused.stderr);
+    assert!(refused.exit == 1 && refused.stderr.contains("-accept-loss"), "{}", refused.stderr);
     assert_eq!(fs::read(segment(&alone)).expect("readable"), before, "nothing was changed");
     let done = repair(&["-accept-loss"]);
-    assert!(done.code == 0 && done.stdout.contains("Repaired"), "{}{}", done.stdout, done.stderr);
+    assert!(done.exit == 0 && done.stdout.contains("Repaired"), "{}{}", done.stdout, done.stderr);
     let again = repair(&["-dry-run"]);
     assert!(again.stdout.contains("No damage was found"), "{}", again.stdout);
     alone.start();
