@@ -1,5 +1,7 @@
 job "web" {
   group "api" {
+    shutdown_delay = "5s"
+
     dynamic "service" {
       for_each = ["a"]
       content {

@@ -1,5 +1,7 @@
 job "web" {
   group "api" {
+    shutdown_delay = "5s"
+
     network {
       port "http" {}
     }
@@ -10,11 +12,8 @@ job "web" {
       provider = "nomad"
 
       check {
-        type = "http"
-      }
-
-      check {
-        type     = "tpc"
+        name     = "page"
+        type     = "http"
         interval = "10s"
         timeout  = "2s"
       }
