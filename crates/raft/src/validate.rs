@@ -243,7 +243,7 @@ impl Receiving {
             self.content.take(data);
             self.arrived += length;
         }
-        // A late copy of an earlier piece begins anew: what came after it is not known then.
+        // A late copy of an earlier piece restarts the transfer: what came after it is not known then.
         let known = offset.saturating_add(length) == self.arrived;
         if done && known && !self.content.is_intact() { Err(Invalid::Damaged) } else { Ok(()) }
     }

@@ -13,6 +13,8 @@
 //! **May use** `encamp_ui`. **Never** holds rules: what servers accept and how jobs are placed. What plans, explains and
 //! changes are the commands of the program, which [`encamp_ui::Cluster`] runs.
 
+// Terminals of other systems have neither these modes nor these signals.
+#![cfg(unix)]
 #![warn(missing_docs)]
 
 pub mod actions;

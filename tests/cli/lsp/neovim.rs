@@ -41,7 +41,7 @@ for _, name in ipairs(names) do
             vim.lsp.util.apply_workspace_edit(action.edit, 'utf-16')
             local gone = vim.wait(20000, function() return with(d.message) < before end, 5)
             state = gone and 'gone' or 'still there'
-            vim.cmd('silent undo')
+            vim.cmd('undo')
             vim.wait(20000, function() return #vim.diagnostic.get(0) == #all end, 5)
           end
         end

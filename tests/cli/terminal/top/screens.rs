@@ -44,7 +44,6 @@ const OF_FILE: &[Scene] = &[
     ("plan-of-file", "W", "A file accepts no jobs"),
     ("plan-topology", "t", "+ placed"),
     ("plan-unplaced", ":plan files/trainer-fails.hcl\r", "Plan of files/trainer"),
-    ("plan-wrong", ":plan missing.hcl\r", "cannot be planned"),
     ("what-if-empty", ":what-if\r", "Nothing is assumed"),
     ("what-if-nodes", ":nodes\r", "nodes (12)"),
     ("what-if-marked", "m", "Assumed: "),
