@@ -52,6 +52,7 @@ pub(crate) fn run(options: &Options) -> Outcome {
     cluster.start()?;
     println!("the cluster is ready");
     let clock = Arc::new(Clock::new());
+    let waited = waited_for_processors();
     let clients = clients::start(options.seed, &clock);
     let mut injected = Vec::new();
     let failure = inject(options, &kinds, &mut cluster, &clock, &program, &mut injected).err();
@@ -60,6 +61,7 @@ pub(crate) fn run(options: &Options) -> Outcome {
     }
     clock.stop();
     let end = clock.now();
+    let waited = waited_for_processors().zip(waited).map(|(after, before)| 100 * (after - before) / end.max(1));
     let mut records = Records::default();
     for client in clients {
         let joined = client.join().map_err(|_| Failure::NotReady("a client panicked".into()))?;
@@ -77,7 +79,7 @@ pub(crate) fn run(options: &Options) -> Outcome {
         .collect();
     let facts = json!({
         "seed": options.seed, "end": end, "left_out": left_out, "injected": injected, "unexpected": unexpected,
-        "upgraded": previous != program,
+        "upgraded": previous != program, "waited": waited,
         "packets": packets(&cluster), "took": took(&rest), "verdicts": verdicts.iter().map(verdict).collect::<Vec<_>>(),
     });
     let path = out.join(FACTS);
@@ -90,6 +92,13 @@ pub(crate) fn run(options: &Options) -> Outcome {
     }
     let broken: usize = verdicts.iter().map(|v| v.broken.len()).sum();
     if broken > 0 { Err(Failure::Violated(format!("{broken} violations: see {}", path.display()))) } else { Ok(()) }
+}
+
+/// For how many microseconds some process has waited for a processor since the start of the machine, if the kernel says.
+fn waited_for_processors() -> Option<u64> {
+    let text = fs::read_to_string("/proc/pressure/cpu").ok()?;
+    let total = text.lines().find(|l| l.starts_with("some"))?.split("total=").nth(1)?;
+    total.trim().parse().ok()
 }
 
 /// Whether the system allows a kind of fault.

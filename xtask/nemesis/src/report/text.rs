@@ -131,6 +131,13 @@ fn rest(out: &mut String, facts: &Json) {
         "\nPackets: {} delivered, {} dropped, {} delayed, {} doubled.",
         packets["delivered"], packets["dropped"], packets["delayed"], packets["doubled"]
     );
+    if let Some(percent) = facts["waited"].as_u64() {
+        let _ = writeln!(
+            out,
+            "Processes of the machine waited for a processor during {percent} % of the time: if that is most of the\n\
+             time, gaps are those of the machine."
+        );
+    }
     let left_out = facts["left_out"].as_array().cloned().unwrap_or_default();
     if !left_out.is_empty() {
         let list = left_out.iter().filter_map(Json::as_str).collect::<Vec<_>>().join(", ");
