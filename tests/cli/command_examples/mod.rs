@@ -101,7 +101,7 @@ fn end(command: &str, line: &str) -> Until {
         }
         _ if command == "monitor" || command == "autoscale agent" => Until::Runs,
         Some("alloc") if line.contains(" -f ") => Until::Runs,
-        Some("sim") if !line.contains("-nodes 20 ") && command != "sim cluster" => Until::Runs,
+        Some("sim") if !line.contains("-nodes 20 ") && !["sim cluster", "sim plan"].contains(&command) => Until::Runs,
         _ => Until::Exits,
     }
 }
