@@ -40,8 +40,9 @@ impl Client {
             "textDocument": {"completion": {"completionItem": {"snippetSupport": true}}},
             "workspace": {"codeLens": {"refreshSupport": true}},
         });
+        let root = format!("file://{}", folder.display());
         let answer =
-            client.ask("initialize", json!({"processId": null, "rootUri": null, "capabilities": capabilities}));
+            client.ask("initialize", json!({"processId": null, "rootUri": root, "capabilities": capabilities}));
         let encoding = &answer["capabilities"]["positionEncoding"];
         assert_eq!(*encoding, if utf8 { "utf-8" } else { "utf-16" }, "{answer:#}");
         client.tell("initialized", json!({}));

@@ -103,22 +103,30 @@ fn compare(files: &[File], form: &[&str]) -> usize {
     let (mut wrong, mut with_findings) = (Vec::new(), 0);
     // What has no place stands at the beginning of a file in an editor.
     let whole = expected.get("").map(Vec::as_slice).unwrap_or_default();
+    let mut unplaced: Vec<&str> = whole.iter().map(|(.., message)| message.as_str()).collect();
     for File { name, text } in files {
         let uri = format!("file://{}/{name}", folder.path().display());
         let got = shown(&mut client, &uri, text);
         let want = expected.get(name).cloned().unwrap_or_default();
-        // Behind a mistake in the syntax or in a value, an editor shows further ones; what has no place is at the beginning.
         let missing: Vec<&Found> = want.iter().filter(|w| !got.contains(w)).collect();
-        let of_whole = got.iter().any(|g| g.0 == 1 && whole.iter().any(|(.., message)| *message == g.2));
-        let broken = of_whole || want.iter().any(|(_, severity, _)| severity == "error");
-        let more = |g: &&Found| !want.contains(g) && g.0 != 1;
-        let unexpected: Vec<&Found> = got.iter().filter(more).filter(|_| !broken).collect();
+        let mut of_whole = Vec::new();
+        for found in got.iter().filter(|g| g.0 == 1 && !want.contains(g)) {
+            if let Some(at) = unplaced.iter().position(|message| *message == found.2) {
+                unplaced.swap_remove(at);
+                of_whole.push(found);
+            }
+        }
+        // Behind an error, an editor shows further ones.
+        let broken = !of_whole.is_empty() || want.iter().any(|(_, severity, _)| severity == "error");
+        let more = |g: &&Found| !broken && !want.contains(g) && !of_whole.contains(g);
+        let unexpected: Vec<&Found> = got.iter().filter(more).collect();
         if !missing.is_empty() || !unexpected.is_empty() {
             wrong.push(format!("{name}: missing {missing:#?}, unexpected {unexpected:#?}"));
         }
         with_findings += usize::from(!want.is_empty());
     }
     client.end();
+    assert!(unplaced.is_empty(), "{unplaced:#?}");
     assert!(wrong.is_empty(), "{} of {} files: {}", wrong.len(), files.len(), wrong.join("\n"));
     with_findings
 }
@@ -144,6 +152,9 @@ fn job_files_that_are_cut_off_have_the_diagnostics_of_job_validate() {
         });
         cuts.filter(|file| !file.text.trim().is_empty()).collect()
     };
-    let found = compare(&cut(&hcl), &[]) + compare(&cut(&json), &["-json"]);
+    // JSON without a name that only jobs have may be anything.
+    let is_job = |file: &File| ["\"Job\"", "\"TaskGroups\""].iter().any(|name| file.text.contains(name));
+    let json: Vec<File> = cut(&json).into_iter().filter(is_job).collect();
+    let found = compare(&cut(&hcl), &[]) + compare(&json, &["-json"]);
     assert!(found >= 600, "{found} files with findings");
 }

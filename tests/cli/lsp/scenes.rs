@@ -245,5 +245,5 @@ fn scenes_are_answered_as_recorded() {
     names.sort();
     let counts = names.iter().map(|name| play_file(name, name.contains("utf8")));
     let all: usize = counts.sum();
-    assert!(all >= 60, "{all} scenes");
+    assert!(all >= 120, "{all} scenes");
 }

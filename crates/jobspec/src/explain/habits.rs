@@ -137,6 +137,10 @@ pub fn terraform_names(outline: &Outline, syntax: Syntax) -> Vec<Finding> {
     if syntax == Syntax::Api || outline.text.trim_start().starts_with('{') {
         return Vec::new();
     }
+    // Most files have none of the names, and are not read again.
+    if !NAMES.iter().any(|(root, _)| outline.text.contains(&format!("{root}."))) {
+        return Vec::new();
+    }
     let tokens = lex(&outline.text, 0, Start::Normal);
     let bound = bound_names(&tokens, &outline.text);
     let names = names(&tokens, &outline.text).into_iter().filter(|name| !bound.contains(&name.root));

@@ -171,6 +171,10 @@ struct Target<'o> {
 /// block itself where there is none.
 fn locate<'o>(outline: &'o Outline, path: &[&'o Element], rule: Option<&Rule>, text: &str) -> Target<'o> {
     let targets = rule.map_or("", |r| r.at).split('|').filter(|t| !t.is_empty());
+    let lacking = match rule.map(|r| r.fix) {
+        Some(Fix::Placeholder(name, _)) => Some(name),
+        _ => None,
+    };
     let mut fallback: Option<Vec<&Element>> = None;
     for target in targets {
         let (target, anywhere) = target.strip_prefix("*.").map_or((target, false), |t| (t, true));
@@ -185,7 +189,7 @@ fn locate<'o>(outline: &'o Outline, path: &[&'o Element], rule: Option<&Rule>, t
                 (names, _) => names,
             };
             let reached = names.iter().all(|kind| {
-                let next = inner.last().and_then(|e| pick(e, kind, text));
+                let next = inner.last().and_then(|e| pick(e, kind, text, lacking));
                 inner.extend(next);
                 next.is_some()
             });
@@ -193,7 +197,7 @@ fn locate<'o>(outline: &'o Outline, path: &[&'o Element], rule: Option<&Rule>, t
             if let Some(setting) = element.setting(attribute) {
                 return at_setting(outline, inner, setting, text);
             }
-            if let Some(block) = pick(element, attribute, text) {
+            if let Some(block) = pick(element, attribute, text, None) {
                 inner.push(block);
                 return Target { span: Some(block.header), path: inner, value: None, help: None };
             }
@@ -254,8 +258,9 @@ fn narrow(outline: &Outline, setting: &Setting, text: &str) -> Span {
     }
 }
 
-/// The block of a type that the text speaks of: the one whose name it has, or a value that it quotes; else the first.
-fn pick<'o>(element: &'o Element, kind: &str, text: &str) -> Option<&'o Element> {
+/// The block of a type that the text speaks of: the one whose name it has, or a value that it quotes, or that does not
+/// have an attribute; else the first.
+fn pick<'o>(element: &'o Element, kind: &str, text: &str, lacking: Option<&str>) -> Option<&'o Element> {
     let named = |b: &&Element| {
         let name = text_of(b, "name").or(b.labels.first().map(String::as_str));
         name.is_some_and(|name| has_word(text, name))
@@ -266,7 +271,8 @@ fn pick<'o>(element: &'o Element, kind: &str, text: &str) -> Option<&'o Element>
         b.attributes.iter().any(is_quoted)
     };
     let of = || element.blocks.iter().filter(|b| b.kind == kind);
-    of().find(named).or_else(|| of().find(sets)).or_else(|| of().next())
+    let lacks = |b: &&Element| lacking.is_some_and(|name| b.setting(name).is_none());
+    of().find(named).or_else(|| of().find(sets)).or_else(|| of().find(lacks)).or_else(|| of().next())
 }
 
 /// The earlier of two things of one name.

@@ -170,7 +170,8 @@ impl<'o> Edits<'o> {
     /// Gives a block another first label.
     pub(super) fn label(self, block: &Element, new: &str) -> Option<Repair> {
         let header = self.outline.slice(block.header);
-        let at = header.find(block.labels.first()?.as_str())?;
+        let behind = header.get(block.kind.len()..)?;
+        let at = block.kind.len() + behind.find(block.labels.first()?.as_str())?;
         let start = block.header.start as usize + at;
         Some(Repair::rename(start, start + block.labels.first()?.len(), new))
     }

@@ -17,6 +17,25 @@ job "web" {
         interval = "10s"
         timeout  = "2s"
       }
+
+      check {
+        name     = "often"
+        type     = "tpc"
+        interval = "10s"
+        timeout  = "2s"
+      }
+
+      check {
+        name    = "never"
+        type    = "tcp"
+        timeout = "2s"
+      }
+
+      check {
+        name     = "patient"
+        type     = "tcp"
+        interval = "10s"
+      }
     }
 
     task "server" {
