@@ -103,7 +103,7 @@ fn a_server_whose_log_was_deleted_or_cut_off_is_refused() {
             None => std::fs::remove_file(&segment).expect("removed"),
         }
         let log = refused(&folder);
-        assert!(log.contains("files of the log are missing or cut off"), "{left:?}: {log}");
+        assert!(log.contains("is damaged, and no other server has a copy: entries "), "{left:?}: {log}");
         assert!(log.contains("restore the server's data directory from a backup"), "{left:?}: {log}");
     }
     std::fs::write(&segment, &whole).expect("written");
