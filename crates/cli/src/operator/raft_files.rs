@@ -177,8 +177,8 @@ fn state(log: &StoredLog, last_index: i64) -> CommandResult<String> {
 /// Repair the damaged Raft log of a stopped server
 ///
 /// Checks the Raft log, the votes and the newest snapshot of the server and prints which files are damaged, up to which
-/// entry the log is intact, and which entries are missing. Damaged files get the suffix .damaged-<n>; the log is cut
-/// after the last entry that is intact.
+/// entry the log is intact, and which entries are missing. Damaged files get a suffix such as .damaged-1; the log
+/// is cut after the last entry that is intact.
 ///
 /// If other servers vote, the server fetches what is missing from them when it is started, and takes no part in
 /// elections until then; it does the same by itself when it is started with a damaged log. If it is the only voter,
