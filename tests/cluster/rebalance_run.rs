@@ -279,11 +279,14 @@ fn interrupted_runs_leave_no_node_ineligible_and_resume() {
     // Ctrl-C while replacements start.
     let mut run = cluster.begin();
     run.until("is stopped");
+    // It must not finish while others are asked.
+    run.signal(Signal::STOP);
     assert!(cluster.ineligible().contains(&node), "{:?}", cluster.ineligible());
     let second = cluster.encamp(&["rebalance", "run", "plan.json"]);
     assert_eq!(second.exit, 255, "{second:?}");
     assert!(second.stderr.contains("another process carries this plan out"), "{}", second.stderr);
     run.signal(Signal::INT);
+    run.signal(Signal::CONT);
     assert_eq!(run.exit(), 130);
     assert!(run.log().contains("Interrupted. No node is left ineligible."), "{}", run.log());
     assert_eq!(cluster.ineligible(), std::slice::from_ref(&other));
