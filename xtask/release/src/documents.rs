@@ -72,7 +72,8 @@ pub(crate) fn provenance(root: &Path, facts: &Facts, directory: &Path) -> Outcom
 pub(crate) fn recipes(root: &Path, facts: &Facts, tarball: &[u8], url: Option<&str>) -> Outcome<Vec<(String, String)>> {
     // A name under `.invalid` is never resolved: recipes without an address download nothing.
     let url = url.unwrap_or("https://downloads.invalid/encamp");
-    let archive = format!("{}.tar.gz", facts.stem());
+    let stem = facts.stem();
+    let archive = format!("{stem}.tar.gz");
     let (address, sum) = (format!("{url}/{archive}"), sha256(tarball));
     let system = if facts.target.contains("-linux-") {
         "depends_on :linux".to_string()
@@ -81,11 +82,11 @@ pub(crate) fn recipes(root: &Path, facts: &Facts, tarball: &[u8], url: Option<&s
         format!("depends_on :macos\n  depends_on arch: :{processor}")
     };
     let values = [
-        ("@SYSTEM@", &system),
+        ("@SYSTEM@", system.as_str()),
         ("@VERSION@", facts.version.as_str()),
-        ("@SHA256@", &sum),
-        ("@URL@", &address),
-        ("@DIRECTORY@", &facts.stem()),
+        ("@SHA256@", sum.as_str()),
+        ("@URL@", address.as_str()),
+        ("@DIRECTORY@", stem.as_str()),
         ("@ARCHITECTURE@", facts.architecture.rust),
     ];
     let mut out = Vec::new();

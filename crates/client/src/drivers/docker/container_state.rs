@@ -13,6 +13,8 @@ const WAIT: Duration = Duration::from_secs(60);
 /// Pauses while the daemon does not answer.
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+/// How often the removal of a container is tried that the daemon refuses.
+const REMOVALS: u32 = 5;
 /// The exit code of a container that was killed.
 const KILLED: i64 = 137;
 
@@ -95,14 +97,20 @@ pub(super) async fn wait(daemon: &Daemon, container: &str) -> Exit {
 
 /// Removes a container, also a running one; one that is gone is fine.
 pub(super) async fn remove(daemon: &Daemon, container: &str) -> Result<(), DaemonError> {
-    let options = RemoveContainerOptions { force: true, v: true, link: false };
-    let call = daemon
-        .call("remove the container", LONG, |d| async move { d.remove_container(container, Some(options)).await });
-    match call.await {
-        // Somebody else removes it already.
-        Err(e) if e.is_not_found() || e.is_conflict() => Ok(()),
-        done => done,
+    for left in (0..REMOVALS).rev() {
+        let options = RemoveContainerOptions { force: true, v: true, link: false };
+        let call = daemon
+            .call("remove the container", LONG, |d| async move { d.remove_container(container, Some(options)).await });
+        match call.await {
+            Err(e) if e.is_not_found() => return Ok(()),
+            // A daemon refuses while it is busy with the container: Podman that still stops it, or another removal.
+            Err(DaemonError::Refused { .. }) if left > 0 => tokio::time::sleep(FIRST_PAUSE).await,
+            // Somebody else removes it already.
+            Err(e) if e.is_conflict() => return Ok(()),
+            done => return done,
+        }
     }
+    Ok(())
 }
 
 #[cfg(test)]
