@@ -5,7 +5,6 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value as Json, json};
 
-use crate::linear;
 use crate::place::Place;
 
 /// A time in microseconds since the start of the load.
@@ -81,7 +80,7 @@ pub(crate) struct OnRegister {
     pub(crate) key: String,
     /// A read with `stale`.
     pub(crate) stale: bool,
-    pub(crate) call: linear::Call,
+    pub(crate) call: encamp_linear::Call,
 }
 
 /// An element that was added to a set, or not.

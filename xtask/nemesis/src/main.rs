@@ -4,7 +4,7 @@
 //! - [`place`], [`switch`], [`rules`]: members in network namespaces, and the network between them. [`agent`],
 //!   [`disk`], [`cluster`]: processes and disks. [`schedule`], [`faults`]: which faults occur, and how.
 //! - [`clients`], [`http`], [`history`]: the load and what it saw. [`check`], [`settle`]: what must be so.
-//!   [`linear`]: the checker of registers, which the simulation uses, too.
+//!   The checker of registers is [`encamp_linear`], which the simulation uses, too.
 //! - [`run`]: the order. [`report`]: the result.
 
 mod agent;
@@ -17,8 +17,6 @@ mod failure;
 mod faults;
 mod history;
 mod http;
-#[path = "../../../crates/server/src/deterministic/linear.rs"]
-mod linear;
 mod options;
 mod place;
 mod report;

@@ -11,7 +11,8 @@
 //!   Membership: [`members`]. Clocks: [`clocks`]. Clients that wait for news: [`watchers`].
 //! - Deliberate bugs: [`sim::Bug`], [`bugs`].
 //! - [`launches`]: periodic launches under a moved clock.
-//! - Checks: continuously [`watch`] and [`ledger`], at the end [`rest`], [`linear`] and [`histories`].
+//! - Checks: continuously [`watch`] and [`ledger`], at the end [`rest`], [`histories`], and that registers are linearizable
+//!   ([`encamp_linear`]).
 //!
 //! The server itself is unmodified: it uses the [simulation](encamp_host::simulation) of the current thread.
 
@@ -25,7 +26,6 @@ pub(crate) mod histories;
 pub(crate) mod jobs;
 mod launches;
 pub(crate) mod ledger;
-pub(crate) mod linear;
 pub(crate) mod members;
 pub(crate) mod network;
 pub(crate) mod nodes;

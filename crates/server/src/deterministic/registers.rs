@@ -8,7 +8,6 @@ use futures_util::future::BoxFuture;
 use parking_lot::{Mutex, MutexGuard};
 
 use super::cluster::Cluster;
-use super::linear::{self, Call, Did, NoOrder, Value};
 use super::network::{Lost, Place};
 use super::sim::{self, Bug};
 use super::users::{self, Stop};
@@ -17,6 +16,7 @@ use crate::error::ErrorKind;
 use crate::tests::job;
 use crate::{Error, Server};
 use encamp_host::ids;
+use encamp_linear::{Call, Did, NoOrder, Value};
 use encamp_model::VariableEncrypted;
 use encamp_model::random::Random;
 use encamp_ops::{JobRegister, Operation, VariableReply};
@@ -153,9 +153,9 @@ impl History {
     /// They are not.
     pub(crate) fn check(&self) -> Result<(), NotLinearizable> {
         let seen = self.lock();
-        seen.calls
-            .iter()
-            .try_for_each(|(r, calls)| linear::check(calls).map_err(|source| NotLinearizable { register: *r, source }))
+        seen.calls.iter().try_for_each(|(r, calls)| {
+            encamp_linear::check(calls).map_err(|source| NotLinearizable { register: *r, source })
+        })
     }
 }
 

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::cluster::Cluster;
-use super::linear::Did;
 use super::nodes::Node;
 use super::registers::{self, History, Register};
 use super::sim::{Bug, Sim};
@@ -15,6 +14,7 @@ use super::{faults, jobs, rest, rot};
 use crate::leadership::level;
 use encamp_host::ids;
 use encamp_host::simulation::on;
+use encamp_linear::Did;
 use encamp_model::capability::CapabilityLevel;
 use encamp_model::random::Random;
 

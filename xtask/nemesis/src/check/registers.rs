@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::Verdict;
 use crate::history::OnRegister;
-use crate::linear::{self, Call, Did};
+use encamp_linear::{Call, Did};
 
 /// Checks the operations on all registers, each register on its own.
 pub(crate) fn linearizable(history: &[OnRegister]) -> Verdict {
@@ -14,7 +14,7 @@ pub(crate) fn linearizable(history: &[OnRegister]) -> Verdict {
     }
     let unknown = keys.values().flatten().filter(|c| c.to.is_none()).count();
     let total: usize = keys.values().map(Vec::len).sum();
-    let check = |(key, calls): (&&str, &Vec<Call>)| linear::check(calls).err().map(|e| format!("{key}: {e}"));
+    let check = |(key, calls): (&&str, &Vec<Call>)| encamp_linear::check(calls).err().map(|e| format!("{key}: {e}"));
     Verdict {
         what: "registers are linearizable (Wing and Gong)",
         amount: format!("{total} operations on {} registers, {unknown} of unknown outcome", keys.len()),

@@ -6,7 +6,7 @@ use serde_json::{Value as Json, json};
 
 use super::Client;
 use crate::history::{End, OnRegister};
-use crate::linear::{Call, Did};
+use encamp_linear::{Call, Did};
 
 /// After how many microseconds other keys are used: the check of a key takes long if it has many operations.
 const ROUND: u64 = 10_000_000;

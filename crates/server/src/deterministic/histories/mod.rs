@@ -3,7 +3,7 @@
 //!
 //! - [`events`]: event streams. [`reads`]: lists, blocking queries, stale reads. [`locks`]: locks of variables.
 //! - [`placements`]: preemption and the limits of rolling updates. The operations of registers are checked by
-//!   [`linear`](super::linear).
+//!   [`encamp_linear`].
 
 pub(crate) mod events;
 pub(crate) mod locks;

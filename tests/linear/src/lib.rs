@@ -4,11 +4,11 @@
 use std::collections::{HashSet, VecDeque};
 
 /// A value; `None` means the register does not exist.
-pub(crate) type Value = Option<u64>;
+pub type Value = Option<u64>;
 
 /// An operation of a client, and its answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Did {
+pub enum Did {
     /// Read this value.
     Read(Value),
     /// Wrote this value unconditionally.
@@ -21,7 +21,7 @@ pub(crate) enum Did {
 
 /// A call of a client. Times are any increasing numbers.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Call {
+pub struct Call {
     /// When the call began.
     pub from: i64,
     /// When the answer arrived; `None` if the outcome is unknown.
@@ -52,7 +52,7 @@ impl Call {
 /// There is no order in which all calls fit.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{fit} of {of} calls fit; then none of {left:?}")]
-pub(crate) struct NoOrder {
+pub struct NoOrder {
     /// How many calls fit in the best order.
     fit: usize,
     /// How many calls there are.
@@ -65,7 +65,7 @@ pub(crate) struct NoOrder {
 ///
 /// # Errors
 /// There is no order.
-pub(crate) fn check(calls: &[Call]) -> Result<(), NoOrder> {
+pub fn check(calls: &[Call]) -> Result<(), NoOrder> {
     let calls = known(calls);
     let mut done = vec![false; calls.len()];
     let mut seen: HashSet<(Vec<bool>, Value)> = HashSet::new();
