@@ -116,8 +116,12 @@ impl Watch {
     fn changed(&self, sim: &Sim, index: u64, op: &Operation, changes: &[Change], store: &StateStore) {
         let now = sim.now();
         let published = op.event_type().map(|t| changes.iter().filter_map(|c| event(t, c)).collect::<Vec<_>>());
-        let items: Vec<Item> =
-            published.into_iter().flatten().map(|e| watchers::item(index, e.topic(), e.key())).collect();
+        let mut items: Vec<Item> = Vec::new();
+        for item in published.into_iter().flatten().map(|e| watchers::item(index, &e)) {
+            // Of an object that is written several times, subscribers get what was written last.
+            items.retain(|earlier| (earlier.topic, &earlier.key) != (item.topic, &item.key));
+            items.push(item);
+        }
         let listed = store.index_of(Table::Jobs) == index;
         let seen = &mut *self.lock();
         let first = !seen.first_applied.contains_key(&index);

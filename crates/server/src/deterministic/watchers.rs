@@ -18,6 +18,7 @@ use super::network::Place;
 use super::users::{self, Stop};
 use super::{Verdict, violation};
 use crate::endpoints::variables;
+use crate::storage::events::{Event, Payload};
 use crate::storage::watch::WatchKey;
 use crate::{Error, Server};
 use encamp_model::random::Random;
@@ -100,15 +101,23 @@ async fn deliver(server: Server, asked: u64) -> Delivered {
         let Ok(Ok(batch)) = tokio::time::timeout_at(end, subscription.next()).await else { break };
         // A subscription past the end begins with the last events (`docs/spec/server.md §21.1`).
         if batch.index >= asked {
-            items.extend(batch.events.iter().map(|e| item(batch.index, e.topic(), e.key())));
+            items.extend(batch.events.iter().map(|e| item(batch.index, e)));
         }
     }
     Delivered { asked, oldest, items }
 }
 
 /// An event as it is recorded.
-pub(crate) fn item(index: u64, topic: &'static str, key: &str) -> Item {
-    Item { index, topic, key: key.into() }
+pub(crate) fn item(index: u64, event: &Event) -> Item {
+    let status = match &event.payload {
+        Payload::Job(job, _) => job.status.as_str(),
+        Payload::Evaluation(eval) => eval.status.as_str(),
+        Payload::Allocation(alloc) => alloc.client_status.as_str(),
+        Payload::Deployment(deployment) => deployment.status.as_str(),
+        Payload::Node(node) => node.status.as_str(),
+        _ => "",
+    };
+    Item { index, topic: event.topic(), key: event.key().into(), status: status.into() }
 }
 
 /// A reader of the list of jobs, until asked to stop: of the leader, or of any server.

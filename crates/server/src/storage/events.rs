@@ -1,6 +1,6 @@
 //! The event ring buffer (`docs/spec/server.md §21`): changes by log index, for subscribers.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -151,7 +151,7 @@ impl Event {
 pub struct Batch {
     /// The log index.
     pub index: u64,
-    /// The events in the order of the writes.
+    /// One event for each object that was written, in the order of the last writes.
     pub events: Arc<[Event]>,
 }
 
@@ -207,7 +207,7 @@ impl Events {
 
     /// Publishes the changes of an operation.
     pub fn publish(&self, index: u64, r#type: &'static str, changes: &[Change]) {
-        let events: Vec<Event> = changes.iter().filter_map(|c| event(r#type, c)).collect();
+        let events = events(r#type, changes);
         if events.is_empty() {
             return;
         }
@@ -283,6 +283,19 @@ impl Subscription {
     }
 }
 
+/// The events of an operation. An object that it wrote several times has one event, with what was written last, at the
+/// place of the last write (`docs/spec/server.md §21.1`).
+fn events(r#type: &'static str, changes: &[Change]) -> Vec<Event> {
+    let mut events: Vec<Event> = changes.iter().filter_map(|c| event(r#type, c)).collect();
+    let mut last: Vec<bool> = {
+        let mut seen = HashSet::new();
+        events.iter().rev().map(|e| seen.insert((e.topic(), e.namespace(), e.key()))).collect()
+    };
+    // From the last one to the first one.
+    events.retain(|_| last.pop().unwrap_or(true));
+    events
+}
+
 /// The event of a change.
 pub(crate) fn event(r#type: &'static str, change: &Change) -> Option<Event> {
     // Evaluations that follow from node changes are published like any others.
@@ -349,6 +362,34 @@ mod tests {
         assert_eq!((end.next().await.unwrap().index, end.next().await.unwrap().index), (40, 50));
         events.clear();
         assert_eq!(end.next().await.unwrap_err(), Dropped);
+    }
+
+    #[test]
+    fn an_object_has_one_event_of_an_index_with_its_last_state() {
+        let job = |namespace: &str, status: JobStatus| {
+            let job = Job { id: "j".into(), namespace: namespace.into(), status, ..Default::default() };
+            Change::Job(Arc::new(job))
+        };
+        let eval = Change::Eval(Arc::new(Evaluation { id: "e".into(), ..Default::default() }));
+        let changes =
+            [job("a", JobStatus::Dead), job("b", JobStatus::Dead), eval, node("j"), job("a", JobStatus::Pending)];
+        let seen: Vec<(&str, String, JobStatus)> = events("JobRegistered", &changes)
+            .iter()
+            .map(|e| {
+                let status = match &e.payload {
+                    Payload::Job(job, _) => job.status.clone(),
+                    _ => JobStatus::Unset,
+                };
+                (e.topic(), e.namespace().to_string(), status)
+            })
+            .collect();
+        let want = [
+            ("Job", "b", JobStatus::Dead),
+            ("Evaluation", "", JobStatus::Unset),
+            ("Node", "", JobStatus::Unset),
+            ("Job", "a", JobStatus::Pending),
+        ];
+        assert_eq!(seen, want.map(|(topic, namespace, status)| (topic, namespace.to_string(), status)));
     }
 
     #[tokio::test]

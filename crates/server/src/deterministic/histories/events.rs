@@ -11,6 +11,8 @@ pub(crate) struct Item {
     pub topic: &'static str,
     /// ID or name of the object.
     pub key: String,
+    /// The status of the object in the event; empty if it has none.
+    pub status: String,
 }
 
 /// What one subscription delivered.
@@ -39,9 +41,12 @@ pub(crate) enum WrongStream {
     /// An event never happened.
     #[error("{0:?} never happened")]
     Invented(Item),
+    /// One write is told of an object in two events.
+    #[error("{0:?} is another event of an object at one index")]
+    Repeated(Item),
 }
 
-/// Compares a subscription with all events by index.
+/// Compares a subscription with all events by index. An object has one event of an index.
 ///
 /// # Errors
 /// The first difference.
@@ -55,8 +60,12 @@ pub(crate) fn check(truth: &BTreeMap<u64, Vec<Item>>, seen: &Delivered) -> Resul
             continue;
         }
         let (before, after) = (&seen.items[..at], &seen.items[at + 1..]);
+        let same = |other: &&Item| (other.index, other.topic, &other.key) == (item.index, item.topic, &item.key);
         let happened = truth.get(&item.index).is_some_and(|items| items.contains(item));
         return Err(match due.peek() {
+            _ if before.iter().chain(after).filter(same).any(|other| other != item) => {
+                WrongStream::Repeated(item.clone())
+            }
             _ if !happened => WrongStream::Invented(item.clone()),
             _ if before.contains(item) => WrongStream::Doubled(item.clone()),
             Some(d) if !after.contains(d) => WrongStream::Lost((*d).clone()),
@@ -71,7 +80,7 @@ mod tests {
     use super::*;
 
     fn item(index: u64, key: &str) -> Item {
-        Item { index, topic: "Job", key: key.into() }
+        Item { index, topic: "Job", key: key.into(), status: "pending".into() }
     }
 
     fn judged(asked: u64, oldest: u64, items: &[(u64, &str)]) -> Result<(), WrongStream> {
@@ -97,5 +106,13 @@ mod tests {
         assert_eq!(judged(0, 3, &[(3, "b"), (3, "a")]), Err(WrongStream::Early(item(3, "b"))));
         assert_eq!(judged(4, 3, &[(5, "z")]), Err(WrongStream::Invented(item(5, "z"))));
         assert_eq!(judged(4, 3, &[(6, "a")]), Err(WrongStream::Invented(item(6, "a"))));
+        let dead = Item { status: "dead".into(), ..item(5, "a") };
+        let truth = [(5, vec![item(5, "a")])].into();
+        let seen = |items: &[&Item]| {
+            check(&truth, &Delivered { asked: 5, oldest: 3, items: items.iter().map(|i| (*i).clone()).collect() })
+        };
+        assert_eq!(seen(&[&dead, &item(5, "a")]), Err(WrongStream::Repeated(dead.clone())), "it was dead before");
+        assert_eq!(seen(&[&item(5, "a"), &dead]), Err(WrongStream::Repeated(dead.clone())));
+        assert_eq!(seen(&[&dead]), Err(WrongStream::Invented(dead)), "not what was written last");
     }
 }
