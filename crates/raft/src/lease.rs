@@ -5,8 +5,8 @@
 
 use openraft::Vote;
 use openraft::raft::VoteRequest;
-use tokio::time::Instant;
 
+use super::elections::Times;
 use super::{Consensus, status};
 
 /// The number of checks per lease.
@@ -14,28 +14,38 @@ const LOOKS: u32 = 4;
 
 impl Consensus {
     /// Gives up leadership that has no majority for as long as a lease after the lease is over, until the node stops.
+    /// After failed elections it takes as much longer as the others wait longer
+    /// ([`Times::longer`](super::elections::Times::longer)).
     ///
-    /// The time is counted from the first look that finds it so: a process that was stopped hears its followers first.
+    /// Looks are counted, not time: a process that was stopped hears its followers first.
     pub(super) async fn keep_lease(self) {
-        let mut alone_since = None;
+        let mut alone: Option<(u32, u64)> = None;
         loop {
             tokio::time::sleep(self.lease() / LOOKS).await;
             if self.leadership().borrow().failed.is_some() {
                 return;
             }
             let Some(term) = self.unanswered() else {
-                alone_since = None;
+                alone = None;
                 continue;
             };
-            match alone_since {
-                Some((since, of)) if of == term => {
-                    if Instant::now() - since >= self.lease() {
+            match &mut alone {
+                Some((looks, of)) if *of == term => {
+                    *looks += 1;
+                    if *looks >= self.looks_alone() {
                         self.give_up(term).await;
                     }
                 }
-                _ => alone_since = Some((Instant::now(), term)),
+                _ => alone = Some((0, term)),
             }
         }
+    }
+
+    /// How many looks after the first one may find that no majority has answered.
+    fn looks_alone(&self) -> u32 {
+        let longer = Times::new(self.lease()).longer(self.signs().failed());
+        let more = longer.as_millis() * u128::from(LOOKS) / self.lease().as_millis().max(1);
+        LOOKS.saturating_add(u32::try_from(more).unwrap_or(u32::MAX))
     }
 
     /// The term this server leads although no majority has answered it within the lease.

@@ -9,7 +9,13 @@
 //! vote within [`Times::refusal`] after the last message of a leader, and a leader answers reads for a shorter time than
 //! that without an answer of a majority ([`contacts`](super::contacts)). Writes need a majority anyway.
 //!
+//! **Slow machines.** If machines are so slow that leaders are lost again and again, each election makes it worse. After
+//! each term that ended without a stable leader, servers wait twice as long ([`times`]), and a leader gives up as much
+//! later. The time in which a server did not run itself, for lack of a processor, is no silence of its leader.
+//!
 //! openraft's own timer is off: it draws its time once per process, and knows nothing of ports.
+
+mod times;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,95 +30,12 @@ use super::network::Transport;
 use super::types::{Peer, ServerId};
 use encamp_host::ids;
 use encamp_host::simulation::here;
+use times::{Lot, Phase, Terms};
+
+pub(super) use times::Times;
 
 /// Early elections in a row, before a server waits as long as without a sign that the leader's process has ended.
 const EARLY: u32 = 3;
-
-/// The times of elections: parts of the lease.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Times {
-    lease: Duration,
-}
-
-/// What a voter that does not lead knows of its leader.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Phase {
-    /// The term has a leader, which has sent nothing for a time. `ended`: its process has ended.
-    Led { quiet: Duration, ended: bool },
-    /// Nobody leads, and nobody has been voted for for a time. `ended`: the process of the last leader has ended.
-    Open { quiet: Duration, ended: bool },
-}
-
-/// A place among the servers that may stand, and the drawn part of the time to wait.
-#[derive(Debug, Clone, Copy)]
-struct Lot {
-    /// 0 stands first.
-    rank: u32,
-    /// Below half a lease.
-    drawn: Duration,
-    /// Another server has entries that this one lacks.
-    behind: bool,
-}
-
-impl Times {
-    pub(super) fn new(lease: Duration) -> Times {
-        Times { lease }
-    }
-
-    /// How long after a message of a leader a server votes for no other one, whatever it knows.
-    pub(super) fn refusal(self) -> Duration {
-        self.lease * 6 / 10
-    }
-
-    /// openraft's limit for the answer to a request for a vote.
-    pub(super) fn vote_limit(self) -> Duration {
-        self.lease / 2
-    }
-
-    /// How long a candidate may be kept waiting for a vote. It has to hear the answer in time.
-    fn patience(self) -> Duration {
-        self.lease * 35 / 100
-    }
-
-    /// The silence after which a leader's port is tried.
-    fn doubt(self) -> Duration {
-        self.lease / 4
-    }
-
-    /// Between two servers that stand one after the other: an election takes less.
-    fn step(self) -> Duration {
-        self.lease * 15 / 100
-    }
-
-    /// Between two looks.
-    fn look(self) -> Duration {
-        self.lease / 20
-    }
-
-    /// How long a server waits before it stands.
-    fn wait(self, phase: Phase, lot: Lot) -> Duration {
-        let rank = self.step() * lot.rank;
-        let (wait, more) = match phase {
-            Phase::Led { ended: true, .. } => (self.refusal() + rank, self.lease),
-            Phase::Led { ended: false, .. } => (self.lease * 3 / 2 + lot.drawn, self.lease * 2),
-            Phase::Open { ended: true, .. } => (self.doubt() + rank + lot.drawn / 4, self.lease),
-            Phase::Open { ended: false, .. } => (self.lease / 2 + lot.drawn, self.lease * 2),
-        };
-        if lot.behind { wait + more } else { wait }
-    }
-
-    /// How long a server still waits; `None`: it stands now.
-    fn left(self, phase: Phase, lot: Lot) -> Option<Duration> {
-        let (Phase::Led { quiet: passed, .. } | Phase::Open { quiet: passed, .. }) = phase;
-        self.wait(phase, lot).checked_sub(passed).filter(|left| !left.is_zero())
-    }
-
-    /// How long after the last message of a leader a server votes for another one.
-    fn followed(self, ended: bool) -> Duration {
-        // openraft counts from the moment at which it has dealt with the message, which is a little later.
-        if ended { self.refusal() + self.look() / 2 } else { self.lease }
-    }
-}
 
 /// What messages and ports tell of leaders and candidates.
 #[derive(Debug)]
@@ -122,6 +45,9 @@ pub(super) struct Signs(Mutex<Known>);
 struct Known {
     /// The last message of a leader that was accepted, or the start.
     heard: Instant,
+    /// How long this server did not run since then.
+    missed: Duration,
+    terms: Terms,
     /// The leader whose process has ended.
     ended: Option<ServerId>,
     /// When another server last asked for a vote that it may get, or was heard of after this one had given up.
@@ -137,13 +63,28 @@ struct Known {
 impl Signs {
     pub(super) fn new() -> Signs {
         let heard = Instant::now();
-        Signs(Mutex::new(Known { heard, ended: None, asked: None, stood: None, times: 0, behind: false }))
+        Signs(Mutex::new(Known {
+            heard,
+            missed: Duration::ZERO,
+            terms: Terms::default(),
+            ended: None,
+            asked: None,
+            stood: None,
+            times: 0,
+            behind: false,
+        }))
     }
 
     /// A message of the leader was accepted.
     pub(super) fn heard(&self) {
         let mut known = self.0.lock();
-        *known = Known { heard: Instant::now(), ended: None, times: 0, behind: false, ..*known };
+        let (heard, missed) = (Instant::now(), Duration::ZERO);
+        *known = Known { heard, missed, ended: None, times: 0, behind: false, ..*known };
+    }
+
+    /// How many terms ended without a stable leader.
+    pub(super) fn failed(&self) -> u32 {
+        self.0.lock().terms.failed()
     }
 
     /// Another server is there, and may win an election.
@@ -162,15 +103,23 @@ impl Signs {
 /// What the loop remembers from one look to the next.
 struct Course {
     vote: Vote<ServerId>,
-    /// When the vote changed.
+    /// When the vote changed, later by the time in which this server did not run.
     changed: Instant,
+    /// Until when the leader of the term has made up for failed ones.
+    credited: Instant,
     drawn: Duration,
+}
+
+impl Course {
+    fn new(vote: Vote<ServerId>, drawn: Duration) -> Course {
+        let now = Instant::now();
+        Course { vote, changed: now, credited: now, drawn }
+    }
 }
 
 /// A look at consensus.
 struct View {
     id: ServerId,
-    vote: Vote<ServerId>,
     voters: Vec<ServerId>,
     /// Whether the term has a leader.
     led: bool,
@@ -186,7 +135,7 @@ impl View {
         let leader = metrics.vote.leader_id.voted_for.filter(|id| metrics.vote.committed && *id != metrics.id);
         let peer = |id| metrics.membership_config.nodes().find(|(n, _)| **n == id).map(|(_, p)| p.clone());
         let leader = leader.and_then(|id| Some((id, peer(id)?)));
-        stands.then_some(View { id: metrics.id, vote: metrics.vote, voters, led: metrics.vote.committed, leader })
+        stands.then_some(View { id: metrics.id, voters, led: metrics.vote.committed, leader })
     }
 
     /// Its place among those that may stand: all voters but the leader whose process has ended.
@@ -204,29 +153,82 @@ impl Consensus {
     /// Stands for election when it is time, until the node stops.
     pub(super) async fn hold_elections(self, transport: Arc<dyn Transport>) {
         let times = Times::new(self.lease());
-        let mut course = Course { vote: Vote::default(), changed: Instant::now(), drawn: self.draw() };
+        let mut course = Course::new(Vote::default(), self.draw());
         let mut pause = times.look();
         loop {
-            tokio::time::sleep(pause).await;
+            let due = Instant::now() + pause;
+            tokio::time::sleep_until(due).await;
             if self.leadership().borrow().failed.is_some() {
                 return;
             }
-            pause = times.look();
-            let view = View::of(&self.raft().metrics().borrow());
-            let Some(view) = view else {
-                pause = times.doubt();
-                continue;
-            };
-            if view.vote != course.vote {
-                course = Course { vote: view.vote, changed: Instant::now(), drawn: self.draw() };
+            let late = due.elapsed();
+            if late > times.doubt() {
+                self.excuse(late, &mut course);
             }
-            self.look_at_port(&view, transport.as_ref()).await;
-            match self.left(&view, &course) {
-                Some(left) => pause = left.min(times.look()),
-                None => {
-                    course = Course { changed: Instant::now(), drawn: self.draw(), ..course };
-                    self.run_for_leader();
-                }
+            self.follow_terms(&mut course);
+            pause = match self.heard_lately(&course) {
+                Some(left) => left,
+                None => self.look_around(&mut course, transport.as_ref()).await,
+            };
+        }
+    }
+
+    /// This server did not run for a time: no silence of others is counted for it.
+    fn excuse(&self, late: Duration, course: &mut Course) {
+        if course.changed.elapsed() >= late {
+            course.changed += late;
+        }
+        let mut known = self.signs().0.lock();
+        // What it has heard meanwhile counts.
+        if known.heard.elapsed() >= late {
+            known.missed += late;
+        }
+    }
+
+    /// Notes the vote and the term, and whether the leader of the term is stable.
+    fn follow_terms(&self, course: &mut Course) {
+        let (vote, leads) = {
+            let metrics = self.raft().metrics();
+            let metrics = metrics.borrow();
+            (metrics.vote, metrics.state.is_leader())
+        };
+        let mut known = self.signs().0.lock();
+        if vote != course.vote {
+            *course = Course::new(vote, self.draw());
+            known.terms.see(vote.leader_id.term);
+        }
+        let led_until = match leads {
+            true => self.leads().then(Instant::now),
+            false => Some(known.heard).filter(|_| vote.committed),
+        };
+        let proof = Times::new(self.lease()).proof();
+        if led_until.is_some_and(|until| until.saturating_duration_since(course.credited) >= proof) {
+            course.credited += proof;
+            known.terms.proved();
+        }
+    }
+
+    /// If the leader of the term was heard lately: how long it takes until its silence would mean something. As long as
+    /// messages come in time, that is all that has to be done.
+    fn heard_lately(&self, course: &Course) -> Option<Duration> {
+        let times = Times::new(self.lease());
+        let led = course.vote.committed && !self.raft().metrics().borrow().state.is_leader();
+        let left = times.doubt().checked_sub(self.signs().0.lock().heard.elapsed())?;
+        led.then(|| left.max(times.look()))
+    }
+
+    /// Stands if it is time; gives the time until the next look.
+    async fn look_around(&self, course: &mut Course, transport: &dyn Transport) -> Duration {
+        let times = Times::new(self.lease());
+        let view = View::of(&self.raft().metrics().borrow());
+        let Some(view) = view else { return times.doubt() };
+        self.look_at_port(&view, transport).await;
+        match self.left(&view, course) {
+            Some(left) => left.min(times.look()),
+            None => {
+                (course.changed, course.drawn) = (Instant::now(), self.draw());
+                self.run_for_leader();
+                times.look()
             }
         }
     }
@@ -267,14 +269,16 @@ impl Consensus {
         let ended = early && known.ended.is_some();
         let phase = if view.led {
             let leader = view.leader.as_ref().map(|(id, _)| *id);
-            Phase::Led { quiet: known.heard.elapsed(), ended: ended && known.ended == leader }
+            let quiet = known.heard.elapsed().saturating_sub(known.missed);
+            Phase::Led { quiet, ended: ended && known.ended == leader }
         } else {
             Phase::Open { quiet: course.changed.elapsed(), ended }
         };
         if view.is_alone() && (view.led || course.changed.elapsed() > times.vote_limit()) {
             return None;
         }
-        times.left(phase, Lot { rank: view.rank(known.ended), drawn: course.drawn, behind: known.behind })
+        let (rank, failed) = (view.rank(known.ended), known.terms.failed());
+        times.left(phase, Lot { rank, drawn: course.drawn, behind: known.behind, failed })
     }
 
     /// Starts an election.
@@ -356,60 +360,5 @@ impl Consensus {
         if self.raft().vote(request).await.is_ok() {
             self.run_for_leader();
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const TIMES: Times = Times { lease: Duration::from_secs(1) };
-
-    fn ms(ms: u64) -> Duration {
-        Duration::from_millis(ms)
-    }
-
-    fn lot(rank: u32, drawn: u64) -> Lot {
-        Lot { rank, drawn: ms(drawn), behind: false }
-    }
-
-    #[test]
-    fn a_server_stands_earlier_if_the_leaders_process_has_ended() {
-        let led = |quiet, ended| Phase::Led { quiet: ms(quiet), ended };
-        let open = |quiet, ended| Phase::Open { quiet: ms(quiet), ended };
-        for (phase, lot, want) in [
-            (led(0, false), lot(0, 0), Some(1500)),
-            (led(1499, false), lot(0, 400), Some(401)),
-            (led(1900, false), lot(0, 400), None),
-            (led(500, true), lot(0, 400), Some(100)),
-            (led(600, true), lot(0, 400), None),
-            (led(600, true), lot(1, 0), Some(150)),
-            (open(0, false), lot(1, 300), Some(800)),
-            (open(0, true), lot(0, 400), Some(350)),
-            (open(0, true), lot(1, 0), Some(400)),
-            (open(0, true), Lot { behind: true, ..lot(0, 0) }, Some(1250)),
-            (led(0, false), Lot { behind: true, ..lot(0, 0) }, Some(3500)),
-        ] {
-            assert_eq!(TIMES.left(phase, lot), want.map(ms), "{phase:?} {lot:?}");
-        }
-    }
-
-    #[test]
-    fn a_leader_answers_reads_for_a_shorter_time_than_votes_are_refused() {
-        // Clocks may differ in rate by a tenth.
-        let reads = TIMES.lease / 2;
-        assert!(reads * 11 / 10 < TIMES.refusal());
-        assert!(TIMES.followed(true) > TIMES.refusal() && TIMES.followed(false) > TIMES.followed(true));
-        // A candidate hears the answer to a request that waited.
-        assert!(TIMES.patience() < TIMES.vote_limit());
-        // The first candidate asks up to a heartbeat too early.
-        assert!(TIMES.patience() > TIMES.lease / 10 + TIMES.followed(true) - TIMES.refusal());
-    }
-
-    #[test]
-    fn two_servers_that_lost_an_election_do_not_stand_at_once_again() {
-        let latest = TIMES.wait(Phase::Open { quiet: ms(0), ended: true }, lot(0, 499));
-        let earliest = TIMES.wait(Phase::Open { quiet: ms(0), ended: true }, lot(1, 0));
-        assert!(latest < earliest, "{latest:?} {earliest:?}");
     }
 }
