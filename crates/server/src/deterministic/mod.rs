@@ -7,7 +7,7 @@
 //! - Replacements for the system: [`guest`] for threads, [`disk`], [`network`], [`runtime`] for openraft's timers and
 //!   randomness.
 //! - [`cluster`]: the servers. Clients ([`users`]): [`registers`], [`jobs`], [`nodes`]. Faults: [`faults`], and
-//!   damage of files, [`rot`].
+//!   damage of files, [`rot`], and servers without a processor, [`starved`].
 //!   Membership: [`members`]. Clocks: [`clocks`]. Clients that wait for news: [`watchers`].
 //! - Deliberate bugs: [`sim::Bug`], [`bugs`].
 //! - [`launches`]: periodic launches under a moved clock.
@@ -34,6 +34,7 @@ pub(crate) mod rest;
 pub(crate) mod rot;
 pub(crate) mod run;
 pub(crate) mod sim;
+pub(crate) mod starved;
 mod tests;
 pub(crate) mod users;
 pub(crate) mod watch;

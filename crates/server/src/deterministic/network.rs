@@ -18,7 +18,7 @@ use crate::pipeline::call_leader;
 use encamp_host::simulation::on;
 use encamp_model::random::Random;
 use encamp_ops::codec;
-use encamp_raft::{Message, Peer, Pending, ServerId, Transport, TransportError};
+use encamp_raft::{Invalid, Message, Peer, Pending, ServerId, Transport, TransportError};
 
 /// How long a caller waits for an answer.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -222,9 +222,23 @@ pub(crate) struct End {
     start: u64,
 }
 
+/// The term of who sends a message.
+fn term(message: &Message) -> u64 {
+    match message {
+        Message::Append(request) => request.vote.leader_id.term,
+        Message::Vote(request) => request.vote.leader_id.term,
+        Message::Snapshot(request) => request.vote.leader_id.term,
+    }
+}
+
 impl End {
     fn gone(&self) -> bool {
         !self.network.is(self.at, self.start)
+    }
+
+    /// Whether this server knows of a later term.
+    fn is_past(&self, term: u64) -> bool {
+        self.network.server(self.at).is_some_and(|server| server.consensus().stats().term > term)
     }
 
     /// Never returns for a stopped server, because it sends nothing.
@@ -255,14 +269,20 @@ impl End {
         let carried = match server {
             Some(server) => {
                 let message: Message = codec::decode(&bytes).expect("a message");
+                let term = term(&message);
                 let handled = on(to, server.consensus().handle(from, message)).await;
                 if !network.is(to, start) {
                     return;
                 }
                 match handled {
                     Ok(handled) => Carried::Answer(codec::encode(&handled).expect("an answer")),
+                    // Who is no leader any more may send entries of its successor with its own term.
+                    Err(Invalid::Term) if self.is_past(term) => {
+                        network.sim.watch.count("messages of an earlier leader refused", 1);
+                        Carried::Refused
+                    }
                     Err(why) => {
-                        // Servers never refuse messages from each other.
+                        // Servers refuse no other messages from each other.
                         network.sim.broken(&format!("{to} refuses a message of {}: {why}", self.at));
                         Carried::Refused
                     }

@@ -10,7 +10,7 @@ use super::registers::{self, History, Register};
 use super::sim::{Bug, Sim};
 use super::users::Stop;
 use super::watchers::{self, Watched};
-use super::{faults, jobs, rest, rot};
+use super::{faults, jobs, rest, rot, starved};
 use crate::leadership::level;
 use encamp_host::ids;
 use encamp_host::simulation::on;
@@ -42,6 +42,8 @@ pub(crate) enum Kind {
     Long,
     /// Files of servers are damaged.
     Rot,
+    /// Servers get no processor for seconds at a time.
+    Starved,
 }
 
 impl Kind {
@@ -61,6 +63,7 @@ impl Kind {
             Kind::Dense => Duration::from_secs(8 + random.below(25)),
             Kind::Churn => Duration::from_secs(40 + random.below(40)),
             Kind::Rot => Duration::from_secs(20 + random.below(20)),
+            Kind::Starved => Duration::from_secs(150),
             Kind::Long => Duration::from_secs(360 + random.below(120)),
         }
     }
@@ -134,10 +137,12 @@ async fn live(seed: u64, kind: Kind, sim: &Arc<Sim>) {
         nodes.push(node.id().to_string());
         agents.spawn(on(at, node.live()));
     }
-    let faults = if kind == Kind::Rot {
-        tokio::spawn(rot::happen(cluster.clone(), stop.clone()))
-    } else {
-        tokio::spawn(faults::happen(cluster.clone(), kind, next_place(), stop.clone()))
+    let faults = match kind {
+        Kind::Rot => tokio::spawn(rot::happen(cluster.clone(), stop.clone())),
+        Kind::Starved => tokio::spawn(starved::happen(cluster.clone(), stop.clone())),
+        Kind::Dense | Kind::Churn | Kind::Long => {
+            tokio::spawn(faults::happen(cluster.clone(), kind, next_place(), stop.clone()))
+        }
     };
     let end = tokio::time::Instant::now() + kind.lasts(&mut random);
     let raise = tokio::time::Instant::now() + Duration::from_secs(random.below(8));

@@ -37,7 +37,7 @@ pub(crate) enum Bug {
     SkippedFsync,
     /// Syncs of directories do nothing: names of new files are lost.
     SkippedDirectorySync,
-    /// A server that crashes forgets its last vote.
+    /// A server that crashes forgets its last vote, and its copy.
     ForgottenVote,
     /// Checksums of log entries are not compared: a crash changes a byte of one, and its checksums fit.
     IgnoredChecksum,

@@ -83,9 +83,10 @@ impl Rename {
         }
     }
 
-    /// Whether this replaces a vote that was durable already.
+    /// Whether this replaces a vote that was durable already, or its copy.
     fn replaces_vote(&self, names: &BTreeMap<PathBuf, u64>) -> bool {
-        matches!(self, Rename::Move(_, to) if to.ends_with("vote") && names.contains_key(to))
+        let vote = |to: &Path| to.ends_with("vote") || to.ends_with("vote.copy");
+        matches!(self, Rename::Move(_, to) if vote(to) && names.contains_key(to))
     }
 
     fn dir(&self) -> Option<&Path> {
