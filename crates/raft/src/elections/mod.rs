@@ -105,7 +105,7 @@ struct Course {
     vote: Vote<ServerId>,
     /// When the vote changed, later by the time in which this server did not run.
     changed: Instant,
-    /// Until when the leader of the term has made up for failed ones.
+    /// Up to here, the time of the term's leader has been set against failed terms.
     credited: Instant,
     drawn: Duration,
 }

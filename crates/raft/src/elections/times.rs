@@ -36,7 +36,7 @@ pub(super) struct Lot {
     pub(super) failed: u32,
 }
 
-/// The terms that a server has seen begin, less those that stable leaders made up for.
+/// The terms that a server has seen begin, less one for each time that a leader proved to be stable.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Terms {
     newest: Option<u64>,
@@ -95,7 +95,7 @@ impl Times {
         self.lease * 15 / 100
     }
 
-    /// Between two looks at a leader that is silent.
+    /// Between two looks at a leader that sends nothing.
     pub(super) fn look(self) -> Duration {
         self.lease / 20
     }

@@ -78,9 +78,10 @@ pub(crate) fn check(truth: &BTreeMap<u64, Vec<Item>>, seen: &Delivered) -> Resul
 #[cfg(test)]
 mod tests {
     use super::*;
+    use encamp_model::JobStatus;
 
     fn item(index: u64, key: &str) -> Item {
-        Item { index, topic: "Job", key: key.into(), status: "pending".into() }
+        Item { index, topic: "Job", key: key.into(), status: JobStatus::Pending.as_str().into() }
     }
 
     fn judged(asked: u64, oldest: u64, items: &[(u64, &str)]) -> Result<(), WrongStream> {
@@ -106,7 +107,7 @@ mod tests {
         assert_eq!(judged(0, 3, &[(3, "b"), (3, "a")]), Err(WrongStream::Early(item(3, "b"))));
         assert_eq!(judged(4, 3, &[(5, "z")]), Err(WrongStream::Invented(item(5, "z"))));
         assert_eq!(judged(4, 3, &[(6, "a")]), Err(WrongStream::Invented(item(6, "a"))));
-        let dead = Item { status: "dead".into(), ..item(5, "a") };
+        let dead = Item { status: JobStatus::Dead.as_str().into(), ..item(5, "a") };
         let truth = [(5, vec![item(5, "a")])].into();
         let seen = |items: &[&Item]| {
             check(&truth, &Delivered { asked: 5, oldest: 3, items: items.iter().map(|i| (*i).clone()).collect() })
