@@ -23,6 +23,7 @@ mod levels;
 mod load_scenarios;
 mod members;
 mod node_requests;
+mod node_restart;
 mod rebalance_run;
 mod recorded_build;
 mod revocation;

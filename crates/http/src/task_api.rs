@@ -90,7 +90,10 @@ impl TaskApi for TaskSockets {
 impl ApiReads for TaskSockets {
     fn read<'a>(&'a self, path: &'a str, token: &'a SecretString) -> BoxFuture<'a, Result<ApiAnswer, NoAnswer>> {
         Box::pin(async move {
-            let app = self.reads.borrow().clone().ok_or(NoAnswer::NotServed)?;
+            // Tasks of an earlier run are found again before the agent serves its API. A failure would delay the next try.
+            let mut reads = self.reads.subscribe();
+            let app = reads.wait_for(Option::is_some).await.ok().and_then(|app| app.clone());
+            let app = app.ok_or(NoAnswer::NotServed)?;
             let mut request = axum::extract::Request::get(path);
             if !token.is_empty() {
                 request = request.header("x-nomad-token", token.expose());

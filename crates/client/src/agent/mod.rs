@@ -170,6 +170,22 @@ impl Agent {
         }
     }
 
+    /// Waits, or, if `sooner` is given, that long after the first pull of allocations if that ends before; false if the
+    /// agent stops meanwhile.
+    async fn pause_or_contact(&self, nanos: i64, sooner: Option<i64>) -> bool {
+        let Some(sooner) = sooner else { return self.pause(nanos).await };
+        let mut contacted = self.shared.contacted.subscribe();
+        let contact = async {
+            // The sender lives as long as the agent.
+            let _ = contacted.wait_for(|c| *c).await;
+            tokio::time::sleep(duration::of_nanos(sooner)).await;
+        };
+        tokio::select! {
+            alive = self.pause(nanos) => alive,
+            () = contact => true,
+        }
+    }
+
     /// Waits after an error; a new list of servers ends it.
     async fn pause_or_news(&self, nanos: i64) -> bool {
         tokio::select! {

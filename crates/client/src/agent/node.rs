@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Instant;
 
 use super::super::drivers::{Driver, Fingerprint};
 use super::super::policy::backoff;
@@ -137,13 +138,15 @@ impl Agent {
         if !self.wait_registered().await {
             return;
         }
+        let begun = Instant::now();
         loop {
             tokio::select! {
                 () = self.shared.node_changed.notified() => {}
                 () = self.stopped() => return,
             }
             let wait = self.shared.draw(backoff::coalesce);
-            if !self.pause(wait).await || !self.register().await {
+            let sooner = (begun.elapsed() < backoff::START).then(|| self.shared.draw(backoff::coalesce_at_start));
+            if !self.pause_or_contact(wait, sooner).await || !self.register().await {
                 return;
             }
         }

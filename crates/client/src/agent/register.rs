@@ -17,7 +17,8 @@ const PAUSE_AFTER_REFUSAL: i64 = 1_000_000_000;
 impl Agent {
     /// Registers, then beats until the end.
     pub(super) async fn beat_forever(self: Arc<Self>) {
-        if self.record.read(|r| r.registered) {
+        let known = self.record.read(|r| r.registered);
+        if known {
             // Allocations that ran before the agent stopped need not wait for the servers.
             self.registered.send_replace(true);
         }
@@ -26,10 +27,12 @@ impl Agent {
         }
         let first = |me: &Agent| me.shared.draw(|r| backoff::first_heartbeat(me.dev(), r));
         let mut wait = first(&self);
+        // Servers place nothing on a node that has registered again until its first heartbeat.
+        let mut sooner = known.then(|| self.shared.draw(backoff::heartbeat_after_contact));
         let mut beats = 0_u64;
         loop {
             let renew = tokio::select! {
-                alive = self.pause(wait) => if alive { false } else { return },
+                alive = self.pause_or_contact(wait, sooner.take()) => if alive { false } else { return },
                 () = self.renew_identity.notified() => true,
             };
             let sent = clock::now();

@@ -1,5 +1,7 @@
 //! Delays before a node retries a call to its servers (`docs/spec/client.md §3`, `§6`).
 
+use std::time::Duration;
+
 use encamp_model::SECOND;
 use encamp_model::random::Random;
 
@@ -22,6 +24,12 @@ pub fn registration(dev: bool, no_servers: bool, random: &mut Random) -> i64 {
 /// Wait before the first heartbeat, and before the one after a new registration.
 pub fn first_heartbeat(dev: bool, random: &mut Random) -> i64 {
     if dev { 0 } else { below(10 * SECOND, random) }
+}
+
+/// Wait of a node that was registered before, between its first pull of allocations and its first heartbeat: its reports
+/// come before, without which servers may not take it for ready.
+pub(crate) fn heartbeat_after_contact(random: &mut Random) -> i64 {
+    SECOND + below(SECOND / 2, random)
 }
 
 /// Wait after a failed heartbeat; `last`: when the last one succeeded and the TTL it gave, in nanoseconds.
@@ -70,6 +78,14 @@ pub(crate) fn coalesce(random: &mut Random) -> i64 {
     doubled(5 * SECOND, random)
 }
 
+/// How long after its start an agent sends changes of the node soon: its plugins and volumes come back.
+pub(crate) const START: Duration = Duration::from_secs(15);
+
+/// Wait that collects changes of the node during [`START`], after the first pull of allocations.
+pub(crate) fn coalesce_at_start(random: &mut Random) -> i64 {
+    doubled(SECOND / 4, random)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -81,6 +97,8 @@ mod tests {
             assert!((15 * SECOND..30 * SECOND).contains(&registration(false, false, &mut r)));
             assert!((SECOND..2 * SECOND).contains(&registration(false, true, &mut r)));
             assert!((0..10 * SECOND).contains(&first_heartbeat(false, &mut r)));
+            assert!((SECOND..SECOND * 3 / 2).contains(&heartbeat_after_contact(&mut r)));
+            assert!((SECOND / 4..SECOND / 2).contains(&coalesce_at_start(&mut r)));
             assert!((15 * SECOND..30 * SECOND).contains(&heartbeat(false, None, 0, &mut r)));
             let late = |now| Some((0, 10 * SECOND)).map(|last| (last, now));
             let mut beat = |now| late(now).map(|(last, now)| heartbeat(false, Some(last), now, &mut r)).unwrap();
