@@ -30,6 +30,21 @@ impl LogFile {
         Ok(LogFile { settings: settings.clone(), file, begun, regular, torn })
     }
 
+    /// Whether it is a regular file.
+    pub(crate) fn is_regular(&self) -> bool {
+        self.regular
+    }
+
+    /// Whether the last write may have left a part of a row.
+    pub(crate) fn may_be_torn(&self) -> bool {
+        self.torn
+    }
+
+    /// The path of the current file.
+    pub(crate) fn path(&self) -> &Path {
+        &self.settings.path
+    }
+
     /// Opens the file of the path again: it may have been moved away.
     pub(crate) fn reopen(&mut self) -> io::Result<()> {
         *self = LogFile::open(&self.settings)?;

@@ -2,6 +2,7 @@
 //!
 //! - [`event`]: a row of the log and its JSON form. [`filter`]: which rows are left out. Both are pure.
 //! - [`secrets`]: keyed hashes of secrets, so that rows with the same secret can be found without knowing it.
+//! - [`chain`]: numbers and hashes that show whether rows are missing. [`verify`]: looks for that in files.
 //! - `file`: a log file with its rotation. `sink`: the thread that writes it, and who waits for it.
 //! - [`log`]: the sinks, filters and key of an agent as one [`AuditLog`].
 //!
@@ -10,6 +11,7 @@
 
 #![warn(missing_docs)]
 
+pub mod chain;
 pub mod event;
 mod file;
 pub mod filter;
@@ -18,6 +20,7 @@ pub mod secrets;
 mod sink;
 #[cfg(test)]
 mod tests;
+pub mod verify;
 
 pub use event::{Auth, AuthKind, Decision, Event, Payload, PayloadKind, RequestInfo, ResponseInfo, Stage};
 pub use filter::{Filter, Filters};

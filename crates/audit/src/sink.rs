@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -11,6 +11,7 @@ use encamp_telemetry::Metrics;
 use parking_lot::Mutex;
 use tokio::sync::{mpsc, oneshot};
 
+use super::chain::Chain;
 use super::file::LogFile;
 
 /// Rows that wait to be written.
@@ -126,6 +127,8 @@ struct Shared {
     reopen: AtomicBool,
     /// Whether the last write failed: the next rows show whether it works again.
     failed: AtomicBool,
+    /// Rows that were not written, since the last one that was.
+    unwritten: AtomicU64,
     logged: Mutex<Option<Instant>>,
 }
 
@@ -143,11 +146,19 @@ impl Sink {
     /// Opens the file and starts the thread.
     pub(crate) fn start(settings: &SinkSettings, metrics: &Metrics) -> io::Result<Sink> {
         let file = LogFile::open(&settings.file)?;
+        let (chain, damage) = match file.is_regular() {
+            true => Chain::open(&settings.file.path, settings.file.mode)?,
+            false => (Chain::forgotten(), Vec::new()),
+        };
+        for damage in damage {
+            let path = settings.file.path.display();
+            tracing::error!(target: "audit", sink = settings.name, %path, %damage, "the audit log is damaged");
+        }
         let (rows, queue) = mpsc::channel(QUEUE);
         let shared = Arc::new(Shared::default());
         let (name, guarantee) = (settings.name.clone(), settings.guarantee);
         let sink = Sink { name, guarantee, rows, shared, metrics: metrics.clone(), thread: Mutex::default() };
-        let writer = Writer { file, queue, shared: sink.shared.clone(), reports: sink.teller() };
+        let writer = Writer { file, chain, queue, shared: sink.shared.clone(), reports: sink.teller() };
         *sink.thread.lock() = Some(std::thread::Builder::new().name("audit".into()).spawn(move || writer.run())?);
         Ok(sink)
     }
@@ -184,6 +195,7 @@ impl Sink {
     pub(crate) fn write_later(&self, line: &Arc<[u8]>) {
         let row = Row { line: line.clone(), sync: false, written: None };
         if self.rows.try_send(Message::Row(row)).is_err() {
+            self.shared.unwritten.fetch_add(1, Ordering::Relaxed);
             self.teller().lost(1, "the disk is too slow: too many rows wait to be written");
         }
     }
@@ -249,6 +261,7 @@ impl Teller {
 /// The thread of a sink.
 struct Writer {
     file: LogFile,
+    chain: Chain,
     queue: mpsc::Receiver<Message>,
     shared: Arc<Shared>,
     reports: Teller,
@@ -288,10 +301,25 @@ impl Writer {
 
     fn write(&mut self, rows: Vec<Row>, size: usize) {
         let mut bytes = Vec::with_capacity(size);
-        rows.iter().for_each(|row| bytes.extend_from_slice(&row.line));
+        let unwritten = self.shared.unwritten.swap(0, Ordering::Relaxed);
+        let (mut head, mut lost) = (self.chain.head.clone(), unwritten);
+        rows.iter().for_each(|row| head.append(&row.line, std::mem::take(&mut lost), &mut bytes));
         let (written, rotated) = self.file.write(SystemTime::now(), &bytes);
         if let Err(e) = rotated {
             self.reports.failed("the audit log could not be rotated", &e.to_string());
+        }
+        match &written {
+            Ok(()) => {
+                if let Err(e) = self.chain.advance(head) {
+                    self.reports.failed("the number of the last row was not stored", &e.to_string());
+                }
+            }
+            Err(_) => {
+                self.shared.unwritten.fetch_add(unwritten + rows.len() as u64, Ordering::Relaxed);
+                if self.file.may_be_torn() && self.file.is_regular() {
+                    self.chain.catch_up(self.file.path());
+                }
+            }
         }
         let sync = rows.iter().any(|row| row.sync);
         let done = written.and_then(|()| if sync { self.file.sync() } else { Ok(()) });

@@ -10,16 +10,16 @@ use encamp_host::ids;
 use encamp_telemetry::Metrics;
 
 /// A temporary directory of a test.
-struct Folder(PathBuf);
+pub(crate) struct Folder(pub(crate) PathBuf);
 
 impl Folder {
-    fn new() -> Folder {
+    pub(crate) fn new() -> Folder {
         let path = std::env::temp_dir().join(format!("encamp-audit-{}", ids::uuid()));
         fs::create_dir_all(&path).expect("a folder");
         Folder(path)
     }
 
-    fn names(&self) -> Vec<String> {
+    pub(crate) fn names(&self) -> Vec<String> {
         let entries = fs::read_dir(&self.0).expect("the folder");
         let mut names: Vec<String> =
             entries.map(|e| e.expect("an entry").file_name().to_string_lossy().into_owned()).collect();
@@ -27,11 +27,11 @@ impl Folder {
         names
     }
 
-    fn read(&self, name: &str) -> String {
+    pub(crate) fn read(&self, name: &str) -> String {
         fs::read_to_string(self.0.join(name)).expect("a file")
     }
 
-    fn file(&self) -> FileSettings {
+    pub(crate) fn file(&self) -> FileSettings {
         let path = self.0.join("audit.log");
         FileSettings { path, rotate_bytes: 0, rotate_duration: Duration::ZERO, rotate_max_files: 0, mode: 0o600 }
     }
@@ -43,17 +43,17 @@ impl Drop for Folder {
     }
 }
 
-fn event(endpoint: &str, response: Option<ResponseInfo>) -> Event {
+pub(crate) fn event(endpoint: &str, response: Option<ResponseInfo>) -> Event {
     let request = RequestInfo { endpoint: endpoint.into(), operation: "GET".into(), ..RequestInfo::default() };
     Event::new(PayloadKind::Audit, "row".into(), 1_000_000_000, Auth::default(), request, response)
 }
 
-fn log(sinks: Vec<SinkSettings>, metrics: &Metrics) -> AuditLog {
+pub(crate) fn log(sinks: Vec<SinkSettings>, metrics: &Metrics) -> AuditLog {
     let settings = Settings { sinks, filters: Filters::default(), key: None, node: NodeMeta::default() };
     AuditLog::open(settings, metrics).expect("an audit log")
 }
 
-fn sink(guarantee: Guarantee, file: FileSettings) -> SinkSettings {
+pub(crate) fn sink(guarantee: Guarantee, file: FileSettings) -> SinkSettings {
     SinkSettings { name: "file".into(), guarantee, file }
 }
 

@@ -24,6 +24,8 @@ pub const COMMANDS: &[fn() -> Entry] = commands![
     operator::raft_files::RaftRepair,
     #[cfg(feature = "agent")]
     operator::client_state::ClientState,
+    #[cfg(feature = "agent")]
+    operator::audit::AuditVerify,
     autoscale::plan::AutoscalePlan,
     autoscale::simulate::AutoscaleSimulate,
     capacity::CapacityCommand,
@@ -266,6 +268,7 @@ pub const GROUPS: &[(&str, &str)] = &[
     ("node meta", "Interact with node metadata"),
     ("node pool", "Interact with node pools"),
     ("node", "Interact with nodes: status, drains, eligibility, pools"),
+    ("operator audit", "Check audit logs"),
     ("operator autopilot", "Interact with the Autopilot configuration"),
     ("operator raft", "Interact with the Raft peers"),
     ("operator root keyring", "Interact with root encryption keys"),

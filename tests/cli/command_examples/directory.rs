@@ -26,6 +26,9 @@ impl ExampleDirectory {
         folder.file(".config/encamp/config.toml", "[contexts.staging]\naddress = \"http://127.0.0.1:4646\"\n");
         // The state of a node without allocations.
         fs::create_dir_all(folder.path().join("data/client/allocs")).expect("a directory");
+        fs::create_dir_all(folder.path().join("data/audit")).expect("a directory");
+        let row = r#"{"event_type":"audit","chain":{"id":"5d8f0c1e2a3b4c5d","sequence":1,"previous":""}}"#;
+        folder.file("data/audit/audit.log", format!("{row}\n"));
         for (copy, original) in SNAPSHOTS {
             let text = fs::read(root.join(original)).expect("a snapshot");
             folder.file(copy, zstd::encode_all(text.as_slice(), 0).expect("a compressed snapshot"));

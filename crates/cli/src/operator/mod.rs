@@ -5,10 +5,12 @@
 //! - [`snapshot`]: saving and restoring the state of the servers. [`archive`]: the content of what was saved. [`redact`]:
 //!   what was saved without its secrets.
 //! - [`debug`]: a support archive. [`client_state`]: the stored state of a node.
-//! - [`api`]: raw API requests. [`metrics`]: metrics.
+//! - [`audit`]: the files of audit logs. [`api`]: raw API requests. [`metrics`]: metrics.
 
 pub mod api;
 pub mod archive;
+#[cfg(feature = "agent")]
+pub mod audit;
 pub mod autopilot;
 #[cfg(feature = "agent")]
 pub mod client_state;
