@@ -25,7 +25,12 @@ impl Agent {
         if !self.register().await {
             return;
         }
-        let first = |me: &Agent| me.shared.draw(|r| backoff::first_heartbeat(me.dev(), r));
+        let first = |me: &Agent| {
+            let wait = me.shared.draw(|r| backoff::first_heartbeat(me.dev(), r));
+            // Servers with a short TTL would take the node for dead.
+            let ttl = me.beat.lock().last.map_or(0, |(_, ttl)| ttl);
+            if ttl > 0 { wait.min(ttl) } else { wait }
+        };
         let mut wait = first(&self);
         // Servers place nothing on a node that has registered again until its first heartbeat.
         let mut sooner = known.then(|| self.shared.draw(backoff::heartbeat_after_contact));
