@@ -118,7 +118,8 @@ impl<'a> Lexer<'a> {
         let rest = self.rest();
         let Some(first) = rest.chars().next() else { return };
         match first {
-            ' ' | '\t' => self.at += rest.len() - rest.trim_start_matches([' ', '\t']).len(),
+            ' ' | '\t' => self.at += rest.bytes().take_while(|b| matches!(b, b' ' | b'\t')).count(),
+            '\n' => self.push(Kind::Newline, 1),
             '#' => self.line_comment(),
             '/' if rest.starts_with("//") => self.line_comment(),
             '/' if rest.starts_with("/*") && self.closes_comment(rest) => {}
@@ -231,6 +232,9 @@ impl<'a> Lexer<'a> {
         }
         let mut len = 0;
         while let Some(here) = rest.get(len..) {
+            let plain = plain_len(here);
+            len += plain;
+            let here = here.get(plain..).unwrap_or("");
             let Some(c) = here.chars().next() else { break };
             if c == '"' || c == '\n' || here.starts_with("\r\n") || here.starts_with("${") || here.starts_with("%{") {
                 break;
@@ -249,6 +253,9 @@ impl<'a> Lexer<'a> {
         let rest = self.rest();
         let mut len = 0;
         while let Some(here) = rest.get(len..) {
+            let plain = plain_len(here);
+            len += plain;
+            let here = here.get(plain..).unwrap_or("");
             let Some(c) = here.chars().next() else { break };
             if here.starts_with("${") || here.starts_with("%{") {
                 break;
@@ -289,6 +296,11 @@ impl<'a> Lexer<'a> {
             self.open_sequence();
         }
     }
+}
+
+/// The bytes of a text before the first one that may end literal text or have a meaning in it.
+fn plain_len(text: &str) -> usize {
+    text.bytes().position(|b| matches!(b, b'"' | b'\\' | b'$' | b'%' | b'\r' | b'\n')).unwrap_or(text.len())
 }
 
 /// How many bytes of literal text start with `c`: the doubled openers `$${` and `%%{` are literal as a whole.

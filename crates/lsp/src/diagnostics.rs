@@ -6,12 +6,13 @@ use crate::cluster::Cluster;
 use crate::document::{Document, Kind};
 use crate::surroundings::{OtherProblem, Surroundings};
 use encamp_jobspec::explain::{
-    Finding, Place, Severity, Stage, parse_error, parse_json_error, partial_parse_error, terraform_names, validation,
+    Finding, Place, Severity, Stage, parse_error_of, parse_json_error, partial_parse_error, terraform_names,
+    validation,
 };
-use encamp_jobspec::parse::{parse, parse_json};
+use encamp_jobspec::parse::parse_json;
 use encamp_model::api;
 use encamp_plan::remarks::{Remark, findings};
-use encamp_plan::verdict::{Accepted, remarks_of_file, verdict, warning_items};
+use encamp_plan::verdict::{Accepted, verdict_with_remarks, warning_items};
 
 /// What is known of the problems of a file.
 pub(crate) struct Analysis {
@@ -40,13 +41,14 @@ pub(crate) fn analyse(document: &Document, around: &dyn Surroundings, cluster: O
         },
         Kind::Job => {
             let options = around.parse_options(&document.name(), &document.directory);
-            match parse(document.text.as_str().as_bytes(), &options) {
+            let tree = document.tree();
+            match tree.job(&options) {
                 Ok(job) => {
                     (out.findings, out.remarks) = judged(document, &job, around, cluster);
                     out.job = Some(job);
                 }
                 Err(e) => {
-                    out.findings = parse_error(&e);
+                    out.findings = parse_error_of(&e, tree, document.outline());
                     further(document, &mut out.findings, around, cluster);
                 }
             }
@@ -64,14 +66,14 @@ fn judged(
 ) -> (Vec<Finding>, Option<Vec<Remark>>) {
     let outline = document.outline();
     let options = around.convert_options(job, cluster.and_then(|c| c.summary.region()));
-    match verdict(job.clone(), &options, cluster.map(|c| &c.settings)) {
+    let now = cluster.map_or_else(|| around.now(), |c| c.summary.now);
+    match verdict_with_remarks(job.clone(), &options, cluster.map(|c| &c.settings), now) {
         Err(refusal) => (validation(outline, &refusal.items, Severity::Error), None),
-        Ok(Accepted { warnings, .. }) => {
+        Ok((Accepted { warnings, .. }, remarks)) => {
             let items: Vec<String> = warning_items(&warnings).map(str::to_owned).collect();
             let mut out = validation(outline, &items, Severity::Warning);
-            let now = cluster.map_or_else(|| around.now(), |c| c.summary.now);
             out.extend(terraform_names(outline, document.syntax()));
-            (out, Some(remarks_of_file(job, None, now)))
+            (out, Some(remarks))
         }
     }
 }
@@ -90,7 +92,7 @@ pub(crate) fn all_findings(document: &Document, analysis: &Analysis) -> Vec<Find
 /// follows from it.
 fn further(document: &Document, found: &mut Vec<Finding>, around: &dyn Surroundings, cluster: Option<&Cluster>) {
     let partial = document.partial(around);
-    let mut more = partial_parse_error(&partial.diagnostics);
+    let mut more = partial_parse_error(&partial.diagnostics, document.outline());
     if let (true, true, Some(job)) = (partial.whole, more.is_empty(), &partial.job) {
         let broken: Vec<usize> = found.iter().filter_map(|f| Some(bytes(document, f.place.as_ref()?).0)).collect();
         let (mut judged, remarks) = judged(document, job, around, cluster);

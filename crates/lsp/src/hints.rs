@@ -92,6 +92,12 @@ pub(crate) fn hints(document: &Document, range: Range, around: &dyn Surroundings
     let mut open: Vec<Vec<&Element>> = outline.job().map(|job| vec![job]).into_iter().collect();
     while let Some(path) = open.pop() {
         let Some(element) = path.last().copied() else { continue };
+        // What lies outside of the range is not considered: the range is a screen, and the file may be long.
+        let (from, to) =
+            (document.text.line_of(element.header.start as usize), document.text.line_of(element.span.end as usize));
+        if to < *lines.start() || from > *lines.end() {
+            continue;
+        }
         units(document, element, &mut out);
         defaults(document, &path, around, &mut out);
         open.extend(element.blocks.iter().map(|b| path.iter().copied().chain([b]).collect()));

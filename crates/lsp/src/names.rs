@@ -1,7 +1,7 @@
 //! Variables and locals: where they are defined and used, and new names for them.
 
-use encamp_hcl::lexer::{Start, is_identifier, lex};
-use encamp_hcl::parser::without_open_strings;
+use encamp_hcl::lexer::is_identifier;
+use encamp_hcl::parser::closed_strings;
 use encamp_hcl::token::Kind;
 use encamp_jobspec::explain::outline::Outline;
 
@@ -38,8 +38,7 @@ pub(crate) fn declared(outline: &Outline, root: &str) -> Vec<(String, Bytes)> {
 
 /// All uses of variables and locals in a file, with the places of their names.
 pub(crate) fn uses(text: &str) -> Vec<(Name, Bytes)> {
-    let text = without_open_strings(text);
-    let tokens = lex(&text, 0, Start::Normal);
+    let (text, tokens) = closed_strings(text);
     let slice =
         |at: usize| tokens.get(at).and_then(|t| text.get(t.span.start as usize..t.span.end as usize)).unwrap_or("");
     let kind = |at: usize| tokens.get(at).map(|t| t.kind);

@@ -23,7 +23,7 @@ pub(crate) struct Text {
 impl Text {
     /// A text whose positions are in this encoding.
     pub(crate) fn new(content: String, encoding: Encoding) -> Text {
-        let ends = content.bytes().enumerate().filter(|(_, b)| *b == b'\n').map(|(at, _)| at + 1);
+        let ends = content.match_indices('\n').map(|(at, _)| at + 1);
         let lines = std::iter::once(0).chain(ends).collect();
         Text { content, lines, encoding }
     }

@@ -4,8 +4,7 @@ use lsp_types::{SemanticToken, SemanticTokenType};
 
 use crate::document::Document;
 use encamp_hcl::functions;
-use encamp_hcl::lexer::{Start, lex};
-use encamp_hcl::parser::without_open_strings;
+use encamp_hcl::parser::closed_strings;
 use encamp_hcl::token::{Kind, Token};
 use encamp_jobspec::explain::outline::Element;
 
@@ -35,7 +34,7 @@ pub(crate) fn tokens(document: &Document) -> Vec<SemanticToken> {
     if !document.is_native() {
         return Vec::new();
     }
-    let text = without_open_strings(document.text.as_str());
+    let (text, all) = closed_strings(document.text.as_str());
     let (mut blocks, mut attributes) = (Vec::new(), Vec::new());
     let mut open: Vec<&Element> = vec![&document.outline().root];
     while let Some(element) = open.pop() {
@@ -45,7 +44,6 @@ pub(crate) fn tokens(document: &Document) -> Vec<SemanticToken> {
     }
     blocks.sort_unstable();
     attributes.sort_unstable();
-    let all = lex(&text, 0, Start::Normal);
     let mut out = Encoded { document, tokens: Vec::new(), line: 0, column: 0 };
     for (at, token) in all.iter().enumerate() {
         let kind = match token.kind {

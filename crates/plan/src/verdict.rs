@@ -2,7 +2,7 @@
 
 use encamp_jobspec::admission::{Checked, ServerContext, check, check_offline, error_list};
 use encamp_jobspec::canonicalize::canonicalize;
-use encamp_jobspec::convert::{ConvertOptions, to_server};
+use encamp_jobspec::convert::{ConvertError, ConvertOptions, to_server};
 use encamp_model::{Job, api};
 use encamp_state::State;
 
@@ -27,6 +27,12 @@ pub struct Refusal {
     pub items: Vec<String>,
 }
 
+impl Refusal {
+    fn of(error: &ConvertError) -> Refusal {
+        Refusal { text: error.to_string(), items: vec![error.to_string()] }
+    }
+}
+
 /// The warnings of servers about a job, and the job as they would store it; or its errors. Without a state, the
 /// structure of the job is judged alone.
 ///
@@ -34,15 +40,42 @@ pub struct Refusal {
 /// Registration would refuse the job.
 pub fn verdict(mut job: api::Job, options: &ConvertOptions, state: Option<&State>) -> Result<Accepted, Refusal> {
     canonicalize(&mut job);
-    let job = to_server(&job, options).map_err(|e| Refusal { items: vec![e.to_string()], text: e.to_string() })?;
+    let stored = to_server(&job, options).map_err(|e| Refusal::of(&e))?;
+    admitted(&job, stored, options, state)
+}
+
+/// The verdict, and the remarks on the job that the file alone justifies: the same as [`verdict`] and
+/// [`remarks_of_file`], in less time.
+///
+/// # Errors
+/// Registration would refuse the job.
+pub fn verdict_with_remarks(
+    mut job: api::Job,
+    options: &ConvertOptions,
+    state: Option<&State>,
+    now: i64,
+) -> Result<(Accepted, Vec<Remark>), Refusal> {
+    canonicalize(&mut job);
+    let stored = to_server(&job, options).map_err(|e| Refusal::of(&e))?;
+    let mut written = stored.clone();
+    let accepted = admitted(&job, stored, options, state)?;
+    anywhere(&mut written);
+    Ok((accepted, remarks(&written, None, now)))
+}
+
+/// What registration says about a job. `job`: in the form of clients, with its defaults; `stored`: made of it.
+fn admitted(job: &api::Job, stored: Job, options: &ConvertOptions, state: Option<&State>) -> Result<Accepted, Refusal> {
     let Checked { job, errors, warnings } = match state.map(server_context) {
-        None => check_offline(job, &indifferent_server()),
-        Some(server) => check(job.clone(), &server).unwrap_or_else(|e| {
+        None => check_offline(stored, &indifferent_server()),
+        Some(server) => match check(stored, &server) {
+            Ok(checked) => checked,
             // A job that cannot be canonicalised is judged by its structure.
-            let mut checked = check_offline(job, &server);
-            checked.errors.push(e.to_string());
-            checked
-        }),
+            Err(e) => {
+                let mut checked = check_offline(to_server(job, options).map_err(|e| Refusal::of(&e))?, &server);
+                checked.errors.push(e.to_string());
+                checked
+            }
+        },
     };
     if errors.is_empty() {
         Ok(Accepted { warnings, job })
@@ -77,10 +110,16 @@ pub fn remarks_of_file(job: &api::Job, destination: Option<&Destination<'_>>, no
             job.datacenters.clone_from(&admitted.datacenters);
             job.node_pool.clone_from(&admitted.node_pool);
         }
-        None if job.datacenters.is_empty() => job.datacenters = vec!["*".into()],
-        None => {}
+        None => anywhere(&mut job),
     }
     remarks(&job, destination.map(|d| d.state), now)
+}
+
+/// A job without datacenters goes to any of them.
+fn anywhere(job: &mut Job) {
+    if job.datacenters.is_empty() {
+        job.datacenters = vec!["*".into()];
+    }
 }
 
 /// A server whose settings cause no warnings.

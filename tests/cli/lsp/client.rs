@@ -83,11 +83,16 @@ impl Client {
         message
     }
 
+    /// Sends a request: its number.
+    pub(super) fn request(&mut self, method: &str, params: Value) -> i64 {
+        self.requests += 1;
+        self.send(&json!({"jsonrpc": "2.0", "id": self.requests, "method": method, "params": params}));
+        self.requests
+    }
+
     /// The result of a request, or its error.
     pub(super) fn ask(&mut self, method: &str, params: Value) -> Value {
-        self.requests += 1;
-        let id = self.requests;
-        self.send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
+        let id = self.request(method, params);
         loop {
             let message = self.receive();
             if message["id"] == id && message.get("method").is_none() {

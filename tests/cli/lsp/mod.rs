@@ -4,6 +4,7 @@ mod client;
 mod corpus;
 mod mistakes;
 mod neovim;
+mod order;
 mod scenes;
 mod schema;
 

@@ -11,6 +11,8 @@ mod body;
 mod expr;
 mod template;
 
+use std::borrow::Cow;
+
 use super::ast::{Body, Expr};
 use super::diag::{Diag, MAX_RESOLVED, Sources, Span};
 use super::lexer::{self, Start};
@@ -45,27 +47,35 @@ pub struct Partial {
 /// Strings that may be open in one file.
 const MAX_OPEN_STRINGS: usize = 32;
 
-/// The text with spaces instead of the strings that are not closed before their line ends; offsets stay.
-pub fn without_open_strings(text: &str) -> String {
-    let mut text = text.to_owned();
+/// The text with spaces instead of the strings that are not closed before their line ends, and its tokens. Offsets stay.
+pub fn closed_strings(text: &str) -> (Cow<'_, str>, Vec<Token>) {
+    let mut text = Cow::Borrowed(text);
+    let mut tokens = lexer::lex(&text, 0, Start::Normal);
     for _ in 0..MAX_OPEN_STRINGS {
-        let tokens = lexer::lex(&text, 0, Start::Normal);
         let Some(end) = tokens.iter().position(|t| t.kind == Kind::QuotedNewline) else { break };
         let open = tokens.get(..end).and_then(|before| before.iter().rposition(|t| t.kind == Kind::OQuote));
         let place = open.and_then(|at| tokens.get(at)).zip(tokens.get(end));
         let Some((from, to)) = place.map(|(open, end)| (open.span.start as usize, end.span.start as usize)) else {
             break;
         };
-        text.replace_range(from..to, &" ".repeat(to - from));
+        text.to_mut().replace_range(from..to, &" ".repeat(to - from));
+        tokens = lexer::lex(&text, 0, Start::Normal);
     }
-    text
+    (text, tokens)
+}
+
+/// The text of [`closed_strings`].
+pub fn without_open_strings(text: &str) -> String {
+    closed_strings(text).0.into_owned()
 }
 
 /// Reads as much of a file in native syntax as possible, for editors: a string that is not closed ends with its line.
 pub fn parse_partial(sources: &Sources, name: &str, text: &str) -> (u32, Partial) {
-    let source = sources.add(name, &without_open_strings(text));
+    let (text, mut tokens) = closed_strings(text);
+    let source = sources.add(name, &text);
+    tokens.iter_mut().for_each(|token| token.span.source = source);
     let mut lost_blocks = false;
-    let body = with_any_result(sources, source, Start::Normal, |p| {
+    let body = with_tokens(sources, &text, tokens, |p| {
         let whole = p.whole();
         let body = Body { span: whole, ..p.body(Kind::Eof, whole) };
         lost_blocks = p.lost_blocks;
@@ -120,7 +130,10 @@ fn with_parser<T>(
 fn with_any_result<T>(sources: &Sources, source: u32, start: Start, run: impl FnOnce(&mut Parser) -> T) -> T {
     let source_text = sources.get(source);
     let text = source_text.as_ref().map_or("", |s| s.text.as_str());
-    let tokens = lexer::lex(text, source, start);
+    with_tokens(sources, text, lexer::lex(text, source, start), run)
+}
+
+fn with_tokens<T>(sources: &Sources, text: &str, tokens: Vec<Token>, run: impl FnOnce(&mut Parser) -> T) -> T {
     let diags = lexer::token_errors(&tokens, text);
     let mut parser = Parser {
         sources,

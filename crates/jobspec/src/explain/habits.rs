@@ -138,13 +138,23 @@ pub fn terraform_names(outline: &Outline, syntax: Syntax) -> Vec<Finding> {
         return Vec::new();
     }
     // Most files have none of the names, and are not read again.
-    if !NAMES.iter().any(|(root, _)| outline.text.contains(&format!("{root}."))) {
+    if !NAMES.iter().any(|(root, attributes)| may_have(&outline.text, root, attributes)) {
         return Vec::new();
     }
     let tokens = lex(&outline.text, 0, Start::Normal);
     let bound = bound_names(&tokens, &outline.text);
     let names = names(&tokens, &outline.text).into_iter().filter(|name| !bound.contains(&name.root));
     names.take(MAX_FINDINGS).map(|name| finding(outline, &name)).collect()
+}
+
+/// Whether a name may stand in a text, as far as that can be said without its tokens.
+fn may_have(text: &str, root: &str, attributes: &[&str]) -> bool {
+    text.match_indices(root).any(|(at, _)| {
+        let is_word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
+        let begins = !text.get(..at).and_then(|t| t.chars().next_back()).is_some_and(is_word);
+        let behind = text.get(at + root.len()..).and_then(|t| t.strip_prefix('.')).map(str::trim_start);
+        begins && behind.is_some_and(|t| attributes.is_empty() || attributes.iter().any(|a| t.starts_with(a)))
+    })
 }
 
 fn finding(outline: &Outline, name: &Name) -> Finding {

@@ -32,7 +32,7 @@ use outline::{Element, Outline};
 
 pub use habits::terraform_names;
 pub use outline::Syntax;
-pub use parsing::{parse_error, parse_json_error, partial_parse_error};
+pub use parsing::{parse_error, parse_error_of, parse_json_error, partial_parse_error};
 pub use problems::validation;
 pub use repair::Repair;
 pub use scope::nearest;

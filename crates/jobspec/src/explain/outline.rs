@@ -1,6 +1,9 @@
 //! The blocks and attributes of a job file with their locations, in either syntax.
 
+use std::cell::OnceCell;
+
 use super::outline_json;
+use crate::parse::{Document, SyntaxTree};
 use encamp_hcl::ast::{Body, Expr, ExprKind};
 use encamp_hcl::diag::{Range, Sources, Span};
 use encamp_hcl::lexer::{Start, lex};
@@ -29,6 +32,8 @@ pub struct Outline {
     /// The content outside of all blocks.
     pub root: Element,
     sources: Sources,
+    /// The tokens, which only places in files with syntax errors need.
+    tokens: OnceCell<Vec<Token>>,
 }
 
 /// A block.
@@ -113,14 +118,41 @@ impl Outline {
         } else {
             parser::parse_body(&sources, source).map(|body| element(&body)).ok()
         };
-        Outline { name: name.to_owned(), text: text.to_owned(), root: root.unwrap_or_default(), sources }
+        Outline { root: root.unwrap_or_default(), ..Outline::unread(name, text, sources) }
     }
 
     /// Reads as much of a file in HCL as possible, for editors. Values that cannot be read are [`Literal::Other`].
     pub fn partial(name: &str, text: &str) -> Outline {
         let sources = Sources::default();
         let (_, partial) = parser::parse_partial(&sources, name, text);
-        Outline { name: name.to_owned(), text: text.to_owned(), root: element(&partial.body), sources }
+        Outline { root: element(&partial.body), ..Outline::unread(name, text, sources) }
+    }
+
+    /// The outline of a file whose syntax was read.
+    pub fn of(name: &str, tree: &SyntaxTree) -> Outline {
+        let (document, sources) = tree.document();
+        let root = match document {
+            Document::Native(body) => element(body),
+            Document::Json(node) => outline_json::root(node, Syntax::Hcl),
+        };
+        Outline { root, ..Outline::unread(name, tree.text(), sources.clone()) }
+    }
+
+    /// The outline that [`Outline::read`] gives of a file whose syntax has mistakes: it knows the text alone.
+    pub(super) fn unreadable(name: &str, text: &str) -> Outline {
+        let sources = Sources::default();
+        sources.add(name, text);
+        Outline::unread(name, text, sources)
+    }
+
+    fn unread(name: &str, text: &str, sources: Sources) -> Outline {
+        Outline {
+            name: name.to_owned(),
+            text: text.to_owned(),
+            root: Element::default(),
+            sources,
+            tokens: OnceCell::new(),
+        }
     }
 
     /// The `job` block.
@@ -157,7 +189,8 @@ impl Outline {
     /// The titles of the blocks around a byte. Where the file has syntax errors, those that are open there.
     pub fn path(&self, byte: usize) -> Vec<String> {
         if self.root.blocks.is_empty() && self.root.attributes.is_empty() && !self.text.trim_start().starts_with('{') {
-            return open_blocks(&self.text, byte);
+            let tokens = self.tokens.get_or_init(|| lex(&self.text, 0, Start::Normal));
+            return open_blocks(tokens, &self.text, byte);
         }
         self.around(byte).into_iter().map(Element::title).collect()
     }
@@ -206,10 +239,10 @@ fn literal(expr: &Expr) -> Literal {
 }
 
 /// The headers of the blocks that are open at a byte, found without understanding what is inside.
-fn open_blocks(text: &str, byte: usize) -> Vec<String> {
+fn open_blocks(tokens: &[Token], text: &str, byte: usize) -> Vec<String> {
     let mut open: Vec<Option<String>> = Vec::new();
     let mut line: Vec<Token> = Vec::new();
-    for token in lex(text, 0, Start::Normal) {
+    for token in tokens {
         if token.span.start as usize >= byte {
             break;
         }
@@ -223,7 +256,7 @@ fn open_blocks(text: &str, byte: usize) -> Vec<String> {
                 line.clear();
             }
             Kind::Newline => line.clear(),
-            _ => line.push(token),
+            _ => line.push(*token),
         }
     }
     open.into_iter().flatten().collect()

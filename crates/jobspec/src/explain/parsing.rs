@@ -5,7 +5,7 @@ use super::outline::{Outline, Syntax};
 use super::repair::{Edit, Repair};
 use super::templates::unrendered;
 use super::{Finding, MAX_FINDINGS, Place, Severity, Stage, in_order, line_at};
-use crate::parse::{JobJsonError, JobJsonReason, JsonKind, Misfit, ParseError};
+use crate::parse::{JobJsonError, JobJsonReason, JsonKind, Misfit, ParseError, SyntaxTree};
 use encamp_hcl::diag::{Diag, Diagnostic, Diagnostics, Sources, Subject};
 use encamp_hcl::json::{self, Member, Node, NodeKind};
 
@@ -14,23 +14,31 @@ const UNKNOWN_VALUE: &str = "Unsuitable value: value must be known";
 
 /// The findings of a failed parse. Diagnostics that only follow from others are left out.
 pub fn parse_error(error: &ParseError) -> Vec<Finding> {
-    explained(error, |name, text| Outline::read(name, text, Syntax::Hcl))
+    explained(error, None)
 }
 
-/// The same for what [`crate::parse::parse_partial`] found in a file with syntax errors.
-pub fn partial_parse_error(error: &ParseError) -> Vec<Finding> {
-    explained(error, |name, text| match text.trim_start_matches(' ').starts_with('{') {
-        true => Outline::read(name, text, Syntax::Hcl),
-        false => Outline::partial(name, text),
-    })
+/// The same for a file of which more is known. `outline`: that of the tree.
+pub fn parse_error_of(error: &ParseError, tree: &SyntaxTree, outline: &Outline) -> Vec<Finding> {
+    if tree.is_broken() {
+        return explained(error, Some(&Outline::unreadable(&outline.name, &outline.text)));
+    }
+    explained(error, Some(outline))
 }
 
-fn explained(error: &ParseError, outline: impl Fn(&str, &str) -> Outline) -> Vec<Finding> {
+/// The same for what [`SyntaxTree::partial_job`] found in a file with syntax errors.
+pub fn partial_parse_error(error: &ParseError, outline: &Outline) -> Vec<Finding> {
+    explained(error, Some(outline))
+}
+
+/// `main`: the outline of the job file, if it is known.
+fn explained(error: &ParseError, main: Option<&Outline>) -> Vec<Finding> {
     if let Some(finding) = unrendered(&error.diagnostics) {
         return vec![finding];
     }
     let Diagnostics { list, texts, first_only, later, .. } = &error.diagnostics;
-    let outlines: Vec<Outline> = texts.iter().map(|(name, text)| outline(name, text)).collect();
+    let unknown = texts.iter().skip(usize::from(main.is_some()));
+    let read: Vec<Outline> = unknown.map(|(name, text)| Outline::read(name, text, Syntax::Hcl)).collect();
+    let outlines: Vec<&Outline> = main.into_iter().chain(&read).collect();
     let mut reported: Vec<(&str, Option<usize>)> = Vec::new();
     let kept = list.iter().enumerate().filter(|(i, d)| {
         // One mistake in the syntax makes several diagnostics.
@@ -46,8 +54,8 @@ fn explained(error: &ParseError, outline: impl Fn(&str, &str) -> Outline) -> Vec
     in_order(all.map(|d| finding(d, &outlines)).collect())
 }
 
-fn finding(d: &Diagnostic, outlines: &[Outline]) -> Finding {
-    let outline = d.origin.and_then(|o| outlines.get(o.text));
+fn finding(d: &Diagnostic, outlines: &[&Outline]) -> Finding {
+    let outline = d.origin.and_then(|o| outlines.get(o.text)).copied();
     let (start, end) = d.origin.map_or((0, 0), |o| (o.start, o.end));
     let place = outline.and_then(|o| Some(Place { range: d.range.clone()?, line: line_at(&o.text, start) }));
     let mut path = outline.map(|o| o.path(start)).unwrap_or_default();
@@ -55,7 +63,7 @@ fn finding(d: &Diagnostic, outlines: &[Outline]) -> Finding {
     if is_unknown && outline.is_some_and(|o| o.is_header(start)) {
         path.pop();
     }
-    let given = Given { summary: &d.summary, detail: &d.detail, outline, main: outlines.first(), start, end };
+    let given = Given { summary: &d.summary, detail: &d.detail, outline, main: outlines.first().copied(), start, end };
     let advice = advise(&given);
     let (detail, hint) = split_hint(&d.detail);
     let first = detail.split("\n\n").next().unwrap_or(detail).trim().trim_end_matches('.').replace('\n', " ");

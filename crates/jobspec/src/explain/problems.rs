@@ -75,7 +75,8 @@ fn finding(outline: &Outline, around: &[Rc<str>], text: &str, severity: Severity
     });
     let (mut path, rest) = ways.rev().max_by_key(|(path, _)| path.len()).unwrap_or((Vec::new(), text));
     mentioned(&mut path, text);
-    let rule = RULES.iter().find(|r| rest.contains(r.text) || text.contains(r.text));
+    // The rest is the end of the text.
+    let rule = RULES.iter().find(|r| text.contains(r.text));
     let clash = port_clash(outline, &path, text);
     let related = redefined(outline, &path, text).or_else(|| clash.as_ref().and_then(|(_, other)| other.clone()));
     let target = clash.map(|(target, _)| target).unwrap_or_else(|| locate(outline, &path, rule, text));

@@ -1,6 +1,6 @@
 //! Decodes bodies to API objects, using the tables of [`super::schema`] (`docs/spec/jobspec.md §3.1, 7, 8`).
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use serde_json::{Map, Value as Json};
@@ -26,6 +26,35 @@ pub(crate) struct Decoder<'e, 'a> {
     pub ev: &'e mut Evaluator<'a>,
     /// Diagnostics about free-form bodies; they belong to a later phase.
     pub later: Vec<Diag>,
+    /// The names of the schemas that were met, by their addresses.
+    names: HashMap<*const Schema, Rc<SchemaNames>>,
+}
+
+/// The names that a schema allows, sorted.
+struct SchemaNames {
+    attributes: Vec<(&'static str, bool)>,
+    blocks: Vec<(&'static str, usize)>,
+    first: Vec<&'static str>,
+}
+
+impl SchemaNames {
+    fn of(schema: &Schema) -> SchemaNames {
+        let mut attributes: Vec<(&str, bool)> = schema.attributes.iter().map(|a| (a.name, a.required)).collect();
+        let either = schema.blocks.iter().filter(|b| matches!(b.inside, Inside::StringsOrMap));
+        attributes.extend(either.map(|b| (b.name, false)));
+        attributes.sort_unstable();
+        let mut blocks: Vec<(&str, usize)> =
+            schema.blocks.iter().map(|b| (b.name, usize::from(b.label.is_some()))).collect();
+        blocks.sort_unstable();
+        let first = schema.blocks.iter().filter(|b| b.found_first).map(|b| b.name).collect();
+        SchemaNames { attributes, blocks, first }
+    }
+}
+
+impl<'e, 'a> Decoder<'e, 'a> {
+    pub(crate) fn new(ev: &'e mut Evaluator<'a>) -> Decoder<'e, 'a> {
+        Decoder { ev, later: Vec::new(), names: HashMap::new() }
+    }
 }
 
 impl Decoder<'_, '_> {
@@ -56,15 +85,11 @@ impl Decoder<'_, '_> {
     }
 
     fn content<'b>(&mut self, body: BodyRef<'b>, schema: &Schema, scope: &Rc<Scope>) -> Content<'b> {
-        let mut attributes: Vec<(&str, bool)> = schema.attributes.iter().map(|a| (a.name, a.required)).collect();
-        let either = schema.blocks.iter().filter(|b| matches!(b.inside, Inside::StringsOrMap));
-        attributes.extend(either.map(|b| (b.name, false)));
-        attributes.sort_unstable();
-        let mut blocks: Vec<(&str, usize)> =
-            schema.blocks.iter().map(|b| (b.name, usize::from(b.label.is_some()))).collect();
-        blocks.sort_unstable();
-        let first: Vec<&str> = schema.blocks.iter().filter(|b| b.found_first).map(|b| b.name).collect();
-        let expected = Expected { attributes: &attributes, blocks: &blocks, dynamic: true, first: &first };
+        // A file has many blocks of the same few kinds.
+        let names = self.names.entry(std::ptr::from_ref(schema)).or_insert_with(|| Rc::new(SchemaNames::of(schema)));
+        let names = names.clone();
+        let SchemaNames { attributes, blocks, first } = &*names;
+        let expected = Expected { attributes, blocks, dynamic: true, first };
         let content = body.content(expected, self.ev, scope);
         for attribute in schema.attributes.iter().filter(|a| a.required_last && !content.mentions(a.name)) {
             self.ev.report(body.missing_argument(attribute.name));

@@ -3,7 +3,7 @@
 //! - [`variables`]: variables and locals
 //! - [`schema`], [`decode`], [`constraint`], [`free`]: the job body
 //! - [`normalize`]: normalisation after parsing
-//! - [`partial`]: what can be said about a file with mistakes
+//! - [`partial`]: what can be said about a file with mistakes. [`tree`]: its syntax, read once for both
 //! - [`api_json`]: jobs as API JSON
 
 mod api_json;
@@ -14,6 +14,7 @@ mod free;
 pub(crate) mod normalize;
 mod partial;
 pub(crate) mod schema;
+mod tree;
 mod variables;
 
 use std::fmt;
@@ -24,7 +25,8 @@ use std::sync::Arc;
 
 pub use api_json::{JobJsonError, JobJsonReason, Kind as JsonKind, Misfit, SyntaxError as JsonSyntaxError, parse_json};
 
-pub use partial::{PartialJob, parse_partial};
+pub use partial::PartialJob;
+pub use tree::SyntaxTree;
 
 use encamp_hcl::ast::Body;
 use encamp_hcl::body::{BlockRef, BodyRef, Content, Expected};
@@ -133,19 +135,28 @@ const ROOT: Expected = Expected {
 /// Reads a job file in native or JSON syntax.
 pub fn parse(body: &[u8], opts: &ParseOptions) -> Result<Job, ParseError> {
     let sources = Sources::default();
-    let first_only = |diags: Vec<Diag>, prefix: &str| ParseError {
-        diagnostics: Diagnostics { first_only: true, prefix: prefix.to_owned(), ..Diagnostics::new(&diags, &sources) },
-    };
-    let document = Document::read(body, &opts.path, &sources).map_err(|d| first_only(d, ""))?;
+    let document = Document::read(body, &opts.path, &sources).map_err(|d| first_only(d, "", &sources))?;
+    job(body, &document, &sources, opts)
+}
+
+/// The error of which Nomad prints the first diagnostic.
+fn first_only(diags: Vec<Diag>, prefix: &str, sources: &Sources) -> ParseError {
+    let diagnostics = Diagnostics::new(&diags, sources);
+    ParseError { diagnostics: Diagnostics { first_only: true, prefix: prefix.to_owned(), ..diagnostics } }
+}
+
+/// The job of a document whose file is the first of the sources.
+fn job(body: &[u8], document: &Document, sources: &Sources, opts: &ParseOptions) -> Result<Job, ParseError> {
+    let first_only = |diags: Vec<Diag>, prefix: &str| first_only(diags, prefix, sources);
     let mut files = Vec::new();
     for name in &opts.var_files {
-        let read = read_file(opts, name).and_then(|bytes| Document::read(&bytes, name, &sources));
+        let read = read_file(opts, name).and_then(|bytes| Document::read(&bytes, name, sources));
         let document = read.map_err(|d| first_only(d, "unable to parse var file: "))?;
         files.push(VariableFile { name: name.clone(), document });
     }
     if !opts.var_content.is_empty() {
         let name = &opts.path;
-        let document = Document::read(opts.var_content.as_bytes(), name, &sources)
+        let document = Document::read(opts.var_content.as_bytes(), name, sources)
             .map_err(|d| first_only(d, "unable to parse var content: "))?;
         files.push(VariableFile { name: name.clone(), document });
     }
@@ -156,7 +167,7 @@ pub fn parse(body: &[u8], opts: &ParseOptions) -> Result<Job, ParseError> {
         random: opts.random.clone(),
     };
     let checks = FunctionContext { allow_fs: false, ..functions.clone() };
-    let mut ev = Evaluator::new(&sources, body);
+    let mut ev = Evaluator::new(sources, body);
 
     let root = document.body().content(ROOT, &mut ev, &Rc::new(Scope::default()));
     let job = only_job(&root, &mut ev);
@@ -169,11 +180,11 @@ pub fn parse(body: &[u8], opts: &ParseOptions) -> Result<Job, ParseError> {
     let scope = variables::locals(&root, values, &mut ev);
     end_phase(&mut ev)?;
 
-    let mut decoder = decode::Decoder { ev: &mut ev, later: Vec::new() };
+    let mut decoder = decode::Decoder::new(&mut ev);
     let members = decoder.body(job.body, &schema::JOB, &scope);
     let later = decoder.later;
     end_phase(&mut ev).map_err(|mut error| {
-        error.diagnostics.later = Diagnostics::new(&later, &sources).list;
+        error.diagnostics.later = Diagnostics::new(&later, sources).list;
         error
     })?;
     if !later.is_empty() {

@@ -28,13 +28,17 @@ pub struct PartialJob {
     pub locals: Map<String, Json>,
 }
 
-/// Reads a job file in native or JSON syntax as far as possible; [`super::parse`] says whether it is right.
-pub fn parse_partial(text: &str, opts: &ParseOptions) -> PartialJob {
-    let sources = Sources::default();
-    let (document, whole) = document(text, opts, &sources);
+/// What is known of the job of a document whose file is the first of the sources. `whole`: no block of it is lost.
+pub(super) fn partial_job(
+    text: &str,
+    document: &Document,
+    whole: bool,
+    sources: &Sources,
+    opts: &ParseOptions,
+) -> PartialJob {
     let mut files = Vec::new();
     for name in &opts.var_files {
-        if let Ok(document) = read_file(opts, name).and_then(|bytes| Document::read(&bytes, name, &sources)) {
+        if let Ok(document) = read_file(opts, name).and_then(|bytes| Document::read(&bytes, name, sources)) {
             files.push(VariableFile { name: name.clone(), document });
         }
     }
@@ -45,7 +49,7 @@ pub fn parse_partial(text: &str, opts: &ParseOptions) -> PartialJob {
         random: opts.random.clone(),
     };
     let checks = FunctionContext { allow_fs: false, ..functions.clone() };
-    let mut ev = Evaluator::new(&sources, text.as_bytes());
+    let mut ev = Evaluator::new(sources, text.as_bytes());
     let root = document.body().content(ROOT, &mut ev, &Rc::new(Scope::default()));
     let job = only_job(&root, &mut ev);
     let values = variables::variables(&root, &files, opts, &checks, &mut ev);
@@ -60,7 +64,7 @@ pub fn parse_partial(text: &str, opts: &ParseOptions) -> PartialJob {
     let (variables, locals) = (known("var"), known("local"));
     let mut later = Vec::new();
     let members = job.map(|job| {
-        let mut decoder = decode::Decoder { ev: &mut ev, later: Vec::new() };
+        let mut decoder = decode::Decoder::new(&mut ev);
         let members = decoder.body(job.body, &schema::JOB, &scope);
         later = decoder.later;
         (members, job.labels.first().map_or("", |l| l.text.as_str()))
@@ -71,21 +75,21 @@ pub fn parse_partial(text: &str, opts: &ParseOptions) -> PartialJob {
     PartialJob {
         job: members.and_then(|(members, label)| normalize::job(members, label).ok()),
         whole,
-        diagnostics: ParseError { diagnostics: Diagnostics::new(&diags, &sources) },
+        diagnostics: ParseError { diagnostics: Diagnostics::new(&diags, sources) },
         variables,
         locals,
     }
 }
 
-/// The document, and whether no block of it is lost.
-fn document(text: &str, opts: &ParseOptions, sources: &Sources) -> (Document, bool) {
+/// As much of a document as can be read, and whether no block of it is lost.
+pub(super) fn document(text: &str, name: &str, sources: &Sources) -> (Document, bool) {
     if text.trim_start_matches(' ').starts_with('{') {
-        let source = sources.add(&opts.path, text);
+        let source = sources.add(name, text);
         if let Ok(node) = json::parse(sources, source) {
             return (Document::Json(node), true);
         }
         return (Document::Native(encamp_hcl::ast::Body::default()), false);
     }
-    let (_, partial) = parser::parse_partial(sources, &opts.path, text);
+    let (_, partial) = parser::parse_partial(sources, name, text);
     (Document::Native(partial.body), !partial.lost_blocks)
 }

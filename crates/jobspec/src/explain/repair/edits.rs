@@ -39,9 +39,10 @@ impl<'o> Edits<'o> {
         line.get(..line.len() - line.trim_start().len()).unwrap_or("")
     }
 
-    /// The line end that the file uses.
+    /// The line end that the file uses: that of its first line, so that many edits do not read all of it each.
     pub(in crate::explain) fn line_end(self) -> &'static str {
-        if self.text.contains("\r\n") { "\r\n" } else { "\n" }
+        let first = self.text.find('\n').and_then(|at| self.text.get(..at));
+        if first.is_some_and(|line| line.ends_with('\r')) { "\r\n" } else { "\n" }
     }
 
     /// Lines with an indentation, without the end of the last one.
