@@ -16,7 +16,7 @@ use encamp_jobspec::admission::AdmissionError;
 use encamp_jobspec::edit::{self, EditError, FileEdit};
 use encamp_jobspec::explain::outline::Outline;
 use encamp_jobspec::explain::{
-    Finding, Place, Severity, Syntax, parse_error, parse_json_error, terraform_names, validation,
+    Finding, Place, Severity, Syntax, parse_error, parse_json_error, plain_secrets, terraform_names, validation,
 };
 use encamp_jobspec::parse::{ParseOptions, parse, parse_json};
 use encamp_model::{JobSubmission, api, parse_bool, quoted};
@@ -256,8 +256,10 @@ impl JobFile {
     /// Remarks on the job, with their places in the file, and what the file itself makes remarkable.
     pub fn remarks(&self, remarks: &[Remark]) -> Vec<Finding> {
         let outline = self.outline();
-        let names = terraform_names(&outline, self.syntax);
-        self.source.located(names.into_iter().chain(findings(&outline, remarks)).collect())
+        let mut all = terraform_names(&outline, self.syntax);
+        all.extend(plain_secrets(&outline));
+        all.extend(findings(&outline, remarks));
+        self.source.located(all)
     }
 
     /// Why the job cannot be planned, with the positions of the problems.

@@ -6,8 +6,8 @@ use crate::cluster::Cluster;
 use crate::document::{Document, Kind};
 use crate::surroundings::{OtherProblem, Surroundings};
 use encamp_jobspec::explain::{
-    Finding, Place, Severity, Stage, parse_error_of, parse_json_error, partial_parse_error, terraform_names,
-    validation,
+    Finding, Place, Severity, Stage, parse_error_of, parse_json_error, partial_parse_error, plain_secrets,
+    terraform_names, validation,
 };
 use encamp_jobspec::parse::parse_json;
 use encamp_model::api;
@@ -73,6 +73,7 @@ fn judged(
             let items: Vec<String> = warning_items(&warnings).map(str::to_owned).collect();
             let mut out = validation(outline, &items, Severity::Warning);
             out.extend(terraform_names(outline, document.syntax()));
+            out.extend(plain_secrets(outline));
             (out, Some(remarks))
         }
     }

@@ -7,6 +7,7 @@
 //! - `parsing`, `advice`, `unknown_names`, `references`: diagnostics of the parser. `templates`: files that have to be rendered first. `heredocs`:
 //!   their ends. `habits`: what Terraform and others have instead
 //! - `problems`, `steps`, `rules`: problems that the validators found. `closed_sets`: attributes with few values
+//! - `secrets`: secrets in plain text
 //! - [`repair`]: changes of the file after which a problem is gone
 
 mod advice;
@@ -21,6 +22,7 @@ mod references;
 pub mod repair;
 mod rules;
 pub(crate) mod scope;
+mod secrets;
 mod steps;
 mod templates;
 mod unknown_names;
@@ -36,6 +38,7 @@ pub use parsing::{parse_error, parse_error_of, parse_json_error, partial_parse_e
 pub use problems::validation;
 pub use repair::Repair;
 pub use scope::nearest;
+pub use secrets::plain_secrets;
 
 /// More findings help nobody.
 const MAX_FINDINGS: usize = 200;
