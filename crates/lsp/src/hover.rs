@@ -146,6 +146,9 @@ fn block(document: &Document, path: &[&Element], names: Option<&Names>) -> Optio
     if let Some(description) = known.description {
         text.push_str(&format!("\n\n{description}"));
     }
+    if let Some(version) = known.since {
+        text.push_str(&format!("\n\nsince Nomad {version}"));
+    }
     if let Some(line) = satisfied(document.outline(), innermost, names) {
         text.push_str(&format!("\n\n{line}"));
     }
@@ -209,6 +212,9 @@ fn attribute(
     }
     if let Some(description) = known.description {
         text.push_str(&format!("\n\n{description}"));
+    }
+    if let Some(version) = known.since {
+        text.push_str(&format!("\n\nsince Nomad {version}"));
     }
     if let Some(default) = default(&known, path) {
         text.push_str(&format!("\n\ndefault: `{default}`"));

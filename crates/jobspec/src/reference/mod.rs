@@ -1,5 +1,9 @@
 //! What job files may contain: the blocks and attributes of each place, their types, and their descriptions, which are
 //! those of the types in `encamp_model::api`; and the JSON schema of jobs, made from the same types.
+//!
+//! - [`since`]: the versions of Nomad that brought them
+
+mod since;
 
 use std::sync::LazyLock;
 
@@ -10,6 +14,7 @@ use crate::explain::scope::{Allowed, inside};
 use crate::explain::values::takes;
 use crate::parse::schema::{Inside, JOB, Kind, Occurs};
 use encamp_model::api::job::Job;
+use since::since;
 
 /// How the value of an attribute is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,6 +50,8 @@ pub struct Attribute {
     pub values: Option<&'static [&'static str]>,
     /// The description.
     pub description: Option<&'static str>,
+    /// The first version of Nomad that knows it, if that is later than 1.0.
+    pub since: Option<&'static str>,
 }
 
 /// A block that a place may contain.
@@ -64,6 +71,8 @@ pub struct Block {
     pub free: bool,
     /// The description.
     pub description: Option<&'static str>,
+    /// The first version of Nomad that knows it, if that is later than 1.0.
+    pub since: Option<&'static str>,
 }
 
 /// The inside of a block of a job file.
@@ -141,6 +150,7 @@ impl Place {
             required,
             values: closed_set(self.kind, name),
             description,
+            since: since(self.kind, name),
         }
     }
 
@@ -180,6 +190,7 @@ impl Place {
             or_map: matches!(b.inside, Inside::StringsOrMap),
             free: matches!(inside(&b.inside), Allowed::Anything),
             description: self.member(&b.json()).and_then(description),
+            since: since(self.kind, b.name),
         };
         schema.blocks.iter().map(block).collect()
     }
