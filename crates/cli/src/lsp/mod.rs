@@ -1,4 +1,6 @@
-//! `lsp`: the language server of job files (`docs/guide/editors.md`).
+//! `lsp`: the language server of job files (`docs/guide/editors.md`). [`fetched`]: the file that holds a running cluster.
+
+mod fetched;
 
 use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -25,6 +27,7 @@ use super::namespace::change;
 use super::prelude::*;
 use super::spec_file::SpecError;
 use super::volume::spec;
+use fetched::{FetchedFile, remove_abandoned};
 
 /// Serve editors with the language of job files
 ///
@@ -73,8 +76,14 @@ impl Run for Lsp {
         if process.flags.answer_one {
             return context.attempt(|context| process.answer_one(context));
         }
+        remove_abandoned(&process.cache());
         let (connection, threads) = lsp_server::Connection::stdio();
-        let served = serve(connection, Arc::new(process));
+        let process = Arc::new(process);
+        let served = serve(connection, process.clone());
+        // A thread that still reads the cluster keeps its file: the next server removes it.
+        if let Some(mut fetched) = process.fetched.try_lock() {
+            *fetched = None;
+        }
         match served {
             Ok(()) => {
                 // The client has closed the streams, or ends the process.
@@ -93,18 +102,8 @@ struct Process {
     fetched: Fetched,
 }
 
-/// The file that holds a running cluster as it was read last. It is removed when the server ends.
-#[derive(Default)]
-struct Fetched(Mutex<Option<PathBuf>>);
-
-impl Drop for Fetched {
-    fn drop(&mut self) {
-        if let Some(path) = self.0.get_mut() {
-            // A file that is gone already needs no removal.
-            let _ = std::fs::remove_file(path);
-        }
-    }
-}
+/// The file that holds a running cluster, once it was read.
+type Fetched = Mutex<Option<FetchedFile>>;
 
 /// A question about the cluster. The state of a large cluster takes hundreds of megabytes, so a process of its own reads
 /// it, answers one question and ends.
@@ -186,18 +185,34 @@ impl Process {
         if !self.selects_cluster() {
             return Ok(None);
         }
-        let mut fetched = self.fetched.0.lock();
-        if let (Some(path), false) = (fetched.as_ref(), again) {
-            return Ok(Some(path.clone()));
+        let mut fetched = self.fetched.lock();
+        if let (Some(file), false) = (fetched.as_ref(), again) {
+            return Ok(Some(file.path().to_path_buf()));
         }
-        let folder = cache_directory(&self.env).unwrap_or_else(std::env::temp_dir);
-        std::fs::create_dir_all(&folder).map_err(|e| format!("Error creating {}: {e}", folder.display()))?;
-        let path = folder.join(format!("lsp-{}.json.zst", std::process::id()));
+        let directory = self.cache();
+        let former = fetched.take();
+        let has_former = former.is_some();
+        let file = match former {
+            Some(file) => file,
+            None => {
+                FetchedFile::take(&directory).map_err(|e| format!("Error creating {}: {e}", directory.display()))?
+            }
+        };
+        let path = file.path().to_path_buf();
         let mut arguments = ["snapshot", "fetch", "-allow-partial", "-out"].map(str::to_owned).to_vec();
         arguments.push(path.display().to_string());
         arguments.extend(self.of_connection().into_iter().filter(|flag| !flag.starts_with("-namespace=")));
-        self.child(&arguments, &[])?;
-        Ok(Some(fetched.insert(path).clone()))
+        let ran = self.child(&arguments, &[]);
+        // What was read before stays where the cluster cannot be read again.
+        if ran.is_ok() || has_former {
+            *fetched = Some(file);
+        }
+        ran.map(|_| Some(path))
+    }
+
+    /// The directory of the file that holds a running cluster.
+    fn cache(&self) -> PathBuf {
+        cache_directory(&self.env).unwrap_or_else(std::env::temp_dir)
     }
 
     /// The flags that select the cluster, as another command takes them.
