@@ -12,6 +12,8 @@
 #![warn(missing_docs)]
 
 pub mod chain;
+#[cfg(test)]
+mod chain_tests;
 pub mod event;
 mod file;
 pub mod filter;
