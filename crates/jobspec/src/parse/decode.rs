@@ -38,7 +38,7 @@ struct SchemaNames {
 }
 
 impl SchemaNames {
-    fn of(schema: &Schema) -> SchemaNames {
+    fn of(schema: &'static Schema) -> SchemaNames {
         let mut attributes: Vec<(&str, bool)> = schema.attributes.iter().map(|a| (a.name, a.required)).collect();
         let either = schema.blocks.iter().filter(|b| matches!(b.inside, Inside::StringsOrMap));
         attributes.extend(either.map(|b| (b.name, false)));
@@ -59,7 +59,7 @@ impl<'e, 'a> Decoder<'e, 'a> {
 
 impl Decoder<'_, '_> {
     /// A body as an API object; absent members are left out.
-    pub(crate) fn body(&mut self, body: BodyRef, schema: &Schema, scope: &Rc<Scope>) -> Map<String, Json> {
+    pub(crate) fn body(&mut self, body: BodyRef, schema: &'static Schema, scope: &Rc<Scope>) -> Map<String, Json> {
         let before = self.ev.diags.len();
         let content = self.content(body, schema, scope);
         // Maps in the form of attributes are decoded before everything else.
@@ -84,7 +84,7 @@ impl Decoder<'_, '_> {
         out
     }
 
-    fn content<'b>(&mut self, body: BodyRef<'b>, schema: &Schema, scope: &Rc<Scope>) -> Content<'b> {
+    fn content<'b>(&mut self, body: BodyRef<'b>, schema: &'static Schema, scope: &Rc<Scope>) -> Content<'b> {
         // A file has many blocks of the same few kinds.
         let names = self.names.entry(std::ptr::from_ref(schema)).or_insert_with(|| Rc::new(SchemaNames::of(schema)));
         let names = names.clone();
@@ -97,7 +97,7 @@ impl Decoder<'_, '_> {
         content
     }
 
-    fn blocks(&mut self, content: &Content, schema: &Schema, out: &mut Map<String, Json>) {
+    fn blocks(&mut self, content: &Content, schema: &'static Schema, out: &mut Map<String, Json>) {
         let mut spans: Vec<(&str, Span, usize)> = Vec::new();
         for attribute in &content.attributes {
             if schema.attributes.iter().all(|a| a.name != attribute.name) {
