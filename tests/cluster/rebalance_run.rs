@@ -3,6 +3,7 @@
 //! (`docs/spec/cli.md §23`).
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs::TryLockError;
 use std::process::Command;
 use std::time::Duration;
 
@@ -279,18 +280,23 @@ fn interrupted_runs_leave_no_node_ineligible_and_resume() {
     // Ctrl-C while replacements start.
     let mut run = cluster.begin();
     run.until("is stopped");
-    // It must not finish while others are asked.
-    run.signal(Signal::STOP);
     assert!(cluster.ineligible().contains(&node), "{:?}", cluster.ineligible());
-    let second = cluster.encamp(&["rebalance", "run", "plan.json"]);
-    assert_eq!(second.exit, 255, "{second:?}");
-    assert!(second.stderr.contains("another process carries this plan out"), "{}", second.stderr);
+    let lock = cluster.folder.path().join("plan.json.lock");
+    let held = std::fs::File::open(&lock).expect("the lock").try_lock();
+    assert!(matches!(held, Err(TryLockError::WouldBlock)), "{held:?}");
     run.signal(Signal::INT);
-    run.signal(Signal::CONT);
     assert_eq!(run.exit(), 130);
     assert!(run.log().contains("Interrupted. No node is left ineligible."), "{}", run.log());
     assert_eq!(cluster.ineligible(), std::slice::from_ref(&other));
     assert_eq!(cluster.file()["Run"]["Status"], "interrupted");
+
+    // Only one process at a time.
+    let taken = std::fs::File::create(&lock).expect("the lock");
+    taken.try_lock().expect("nobody has the lock");
+    let second = cluster.encamp(&["rebalance", "run", "plan.json"]);
+    assert_eq!(second.exit, 255, "{second:?}");
+    assert!(second.stderr.contains("another process carries this plan out"), "{}", second.stderr);
+    drop(taken);
 
     // kill -9 of the run that resumes. What it marked is in the file.
     let mut run = cluster.begin();
