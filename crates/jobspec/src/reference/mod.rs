@@ -1,7 +1,7 @@
 //! What job files may contain: the blocks and attributes of each place, their types, and their descriptions, which are
 //! those of the types in `encamp_model::api`; and the JSON schema of jobs, made from the same types.
 //!
-//! - [`since`]: the versions of Nomad that brought them
+//! - `since`: the versions of Nomad that brought them
 
 mod since;
 
