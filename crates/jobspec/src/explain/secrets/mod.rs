@@ -65,8 +65,8 @@ fn named<'o>(path: &[&'o Element], out: &mut Vec<Secret<'o>>) {
 fn finding(outline: &Outline, secret: &Secret, all: &[Secret]) -> Finding {
     let name = &secret.setting.name;
     let message = match secret.kind {
-        Kind::Named => format!("{name} is a secret in plain text, which everybody sees who may read the job"),
-        kind => format!("{name} has {} in plain text, which everybody sees who may read the job", kind.words()),
+        Kind::Named => format!("{name} is a secret in plain text, which everyone who can read the job can see"),
+        kind => format!("{name} has {} in plain text, which everyone who can read the job can see", kind.words()),
     };
     let variable = variable(&secret.path);
     let known = variable.as_deref().unwrap_or("nomad/jobs/JOB");
