@@ -42,6 +42,7 @@ pub(crate) enum Caller {
     /// A browser or a program: commands run in a private directory, and job files read no other files.
     Other,
     /// The person who started this program: commands and job files read what the person can read.
+    #[allow(dead_code, reason = "only `encamp top` uses it, which is for Unix alone")]
     Operator,
 }
 
@@ -56,6 +57,7 @@ pub(crate) struct OpenCluster {
     /// A private directory.
     pub(crate) directory: PathBuf,
     /// The variables with which a command on the terminal reaches the cluster; none for a file.
+    #[allow(dead_code, reason = "only `encamp top` uses it, which is for Unix alone")]
     connection: Option<Vec<(&'static str, OsString)>>,
     file: Option<Arc<FileCluster>>,
 }
@@ -105,6 +107,7 @@ impl OpenCluster {
     }
 
     /// A command of this program about the running cluster, on the terminal of this process; `None` for a file.
+    #[allow(dead_code, reason = "only `encamp top` uses it, which is for Unix alone")]
     pub(crate) fn on_terminal(&self) -> CommandResult<Option<impl Fn(&[String]) -> Command + 'static>> {
         let Some(connection) = self.connection.clone() else { return Ok(None) };
         let program = std::env::current_exe().context("Error finding this program")?;
