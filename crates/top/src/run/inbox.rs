@@ -1,11 +1,9 @@
 //! Messages of tasks to the loop, which wakes when one comes.
 
-use std::io;
-use std::os::fd::OwnedFd;
+use std::io::{self, Read, Write};
+use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::mpsc;
-
-use rustix::event::{EventfdFlags, eventfd};
 
 use crate::messages::Message;
 
@@ -13,21 +11,23 @@ use crate::messages::Message;
 #[derive(Debug, Clone)]
 pub(super) struct Sender {
     messages: mpsc::Sender<Message>,
-    bell: Arc<OwnedFd>,
+    bell: Arc<UnixStream>,
 }
 
 /// The side of the loop.
 #[derive(Debug)]
 pub(super) struct Inbox {
     messages: mpsc::Receiver<Message>,
-    bell: Arc<OwnedFd>,
+    bell: UnixStream,
 }
 
 /// Makes both sides.
 pub(super) fn channel() -> io::Result<(Sender, Inbox)> {
-    let bell = Arc::new(eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?);
+    let (ring, bell) = UnixStream::pair()?;
+    ring.set_nonblocking(true)?;
+    bell.set_nonblocking(true)?;
     let (sender, receiver) = mpsc::channel();
-    Ok((Sender { messages: sender, bell: bell.clone() }, Inbox { messages: receiver, bell }))
+    Ok((Sender { messages: sender, bell: Arc::new(ring) }, Inbox { messages: receiver, bell }))
 }
 
 impl Sender {
@@ -40,21 +40,21 @@ impl Sender {
 
     /// Wakes the loop.
     pub(super) fn wake(&self) {
-        // A counter that is full has woken it already.
-        let _ = rustix::io::write(&*self.bell, &1_u64.to_ne_bytes());
+        // A stream that is full has woken it already.
+        let _ = (&*self.bell).write(&[1]);
     }
 }
 
 impl Inbox {
     /// The next message, if there is one.
     pub(super) fn next(&self) -> Option<Message> {
-        // The counter is read first: what is sent after this wakes the loop again.
-        let _ = rustix::io::read(&*self.bell, &mut [0_u8; 8]);
+        // The stream is read first: what is sent after this wakes the loop again.
+        let _ = (&self.bell).read(&mut [0; 64]);
         self.messages.try_recv().ok()
     }
 
     /// Becomes readable when a message comes.
-    pub(super) fn fd(&self) -> &OwnedFd {
+    pub(super) fn fd(&self) -> &UnixStream {
         &self.bell
     }
 }
