@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use crate::agent::{Agent, PATIENCE, bootstrap, wait_for};
 use crate::program::{Folder, path, run_in};
 use encamp_test_support::notes;
+use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 use serde_json::{Value as Json, json};
 
 #[test]
@@ -58,6 +59,52 @@ fn external_plugins_are_named_and_ignored() {
     assert_eq!(warned.len(), 2, "{log}");
     assert!(warned[0].contains("nomad-driver-podman") && warned[1].contains("plugin=podman"), "{warned:?}");
     assert!(!folder.path().join("ran").exists(), "the program did not run");
+}
+
+/// Runs a task that no signal ends but SIGKILL, on an agent in development mode. Returns its process.
+fn run_stubborn_task(folder: &Folder, agent: &Agent) -> Pid {
+    let file = folder.path().join("pid");
+    let script = format!("trap '' TERM INT; echo $$ >{}; while :; do sleep 0.2; done", file.display());
+    let job = json!({"Job": {
+        "ID": "stubborn", "Name": "stubborn", "Type": "service", "Datacenters": ["*"],
+        "TaskGroups": [{"Name": "g", "Count": 1, "Tasks": [{
+            "Name": "t", "Driver": "raw_exec", "KillTimeout": 12_000_000_000_i64,
+            "Config": {"command": "/bin/sh", "args": ["-c", script]},
+        }]}],
+    }});
+    assert_eq!(agent.send("PUT", "/v1/jobs", &job).status, 200);
+    let mut pid = None;
+    wait_for("the task", || {
+        pid = std::fs::read_to_string(&file).ok().and_then(|t| Pid::from_raw(t.trim().parse().ok()?));
+        let allocs = agent.get("/v1/job/stubborn/allocations");
+        let runs = allocs[0]["ClientStatus"] == "running";
+        if pid.is_some() && runs { Ok(()) } else { Err(allocs.to_string()) }
+    });
+    pid.expect("a process")
+}
+
+#[test]
+fn an_agent_in_development_mode_waits_for_its_tasks() {
+    let folder = Folder::new("agent-dev-tasks");
+    let mut agent = Agent::start(&folder, "", &["-dev"]);
+    let pid = run_stubborn_task(&folder, &agent);
+    agent.signal(Signal::TERM);
+    agent.until("Waiting for tasks to end; interrupt again to leave them running...");
+    assert_eq!(agent.exit(), 1);
+    assert!(test_kill_process(pid).is_err(), "the task has ended");
+}
+
+#[test]
+fn a_second_signal_ends_an_agent_at_once() {
+    let folder = Folder::new("agent-dev-hurry");
+    let mut agent = Agent::start(&folder, "", &["-dev"]);
+    let pid = run_stubborn_task(&folder, &agent);
+    agent.signal(Signal::INT);
+    agent.until("Waiting for tasks to end; interrupt again to leave them running...");
+    agent.signal(Signal::INT);
+    assert_eq!(agent.exit(), 1);
+    assert!(test_kill_process(pid).is_ok(), "the task goes on");
+    kill_process(pid, Signal::KILL).expect("a signal");
 }
 
 #[test]

@@ -22,6 +22,10 @@ use encamp_telemetry::Metrics;
 const LEAVE_LIMIT: Duration = Duration::from_secs(5);
 /// The time limit for stopping without leaving.
 const STOP_LIMIT: Duration = Duration::from_secs(10);
+/// The time limit for ending all tasks in development mode, in addition to the longest kill timeout of a task.
+const TASKS_LIMIT: Duration = Duration::from_secs(60);
+/// After this time, the agent says what it waits for.
+const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Run an encamp agent: a server, a client node, or both
 ///
@@ -239,16 +243,29 @@ impl Process<'_, '_, '_> {
             let drain = agent.config().client.drain_on_shutdown.as_ref().map_or(Duration::ZERO, |d| d.deadline);
             limit = LEAVE_LIMIT + drain;
         }
+        // In development mode the agent ends its tasks, which may take as long as their kill timeouts.
+        let ends_tasks = agent.config().dev && agent.config().client.enabled;
+        if ends_tasks {
+            limit += TASKS_LIMIT + agent.config().client.max_kill_timeout;
+        }
         let all = async move {
             if leave {
                 agent.leave().await;
             }
             agent.shutdown().await;
         };
+        let reminder = async {
+            tokio::time::sleep(PATIENCE).await;
+            if ends_tasks {
+                self.output("Waiting for tasks to end; interrupt again to leave them running...");
+            }
+            std::future::pending().await
+        };
         tokio::select! {
             () = all => if leave { 0 } else { 1 },
             () = tokio::time::sleep(limit) => 1,
             () = signals.stop() => 1,
+            code = reminder => code,
         }
     }
 

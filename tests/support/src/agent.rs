@@ -14,6 +14,8 @@ use crate::program::{self, Folder};
 
 /// Longest wait for anything.
 pub const PATIENCE: Duration = Duration::from_secs(60);
+/// How many of its last lines are shown when a test fails.
+const LAST_LINES: usize = 60;
 
 /// What was answered.
 #[derive(Debug, Clone, Default)]
@@ -291,6 +293,13 @@ impl Drop for Agent {
             thread::sleep(Duration::from_millis(5));
         }
         self.kill();
+        if thread::panicking() {
+            // The cause of a failure that comes once in many runs stands here only.
+            let log = self.log();
+            let lines: Vec<&str> = log.lines().collect();
+            let last = &lines[lines.len().saturating_sub(LAST_LINES)..];
+            println!("The agent's last {} lines:\n{}", last.len(), last.join("\n"));
+        }
     }
 }
 

@@ -319,6 +319,10 @@ impl Running {
             }
             while ends.join_next().await.is_some() {}
         }
+        if self.agent.dev() {
+            let drivers = self.agent.shared.drivers.values();
+            futures_util::future::join_all(drivers.map(|d| d.remove_leftovers())).await;
+        }
         self.agent.shared.csi.stop.send_replace(true);
         self.agent.stop.send_replace(true);
         let ended = async { while self.loops.join_next().await.is_some() {} };

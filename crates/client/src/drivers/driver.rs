@@ -46,6 +46,12 @@ pub trait Driver: Send + Sync + 'static {
     /// The driver may look at what it depends on from now on; it works for that node.
     fn begin(&self, _node_id: &str) {}
 
+    /// Removes what is left of tasks after all of them were destroyed, because the agent ends in development mode. Ends
+    /// when nothing is left, or after a bounded wait.
+    fn remove_leftovers(&self) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
+
     /// Starts a task.
     fn start(&self, task: StartTask) -> BoxFuture<'_, Result<Started, StartFailure>>;
 

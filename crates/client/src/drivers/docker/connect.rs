@@ -131,6 +131,11 @@ impl DaemonError {
         matches!(self, DaemonError::Refused { status: 409, .. })
     }
 
+    /// The daemon says that the fault is not one of the request.
+    pub(crate) fn is_fault_of_daemon(&self) -> bool {
+        matches!(self, DaemonError::Refused { status: 500.., .. })
+    }
+
     /// Another try, later, may help.
     pub(crate) fn is_temporary(&self) -> bool {
         match self {

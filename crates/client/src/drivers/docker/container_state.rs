@@ -105,8 +105,6 @@ pub(super) async fn remove(daemon: &Daemon, container: &str) -> Result<(), Daemo
             Err(e) if e.is_not_found() => return Ok(()),
             // A daemon refuses while it is busy with the container: Podman that still stops it, or another removal.
             Err(DaemonError::Refused { .. }) if left > 0 => tokio::time::sleep(FIRST_PAUSE).await,
-            // Somebody else removes it already.
-            Err(e) if e.is_conflict() => return Ok(()),
             done => return done,
         }
     }

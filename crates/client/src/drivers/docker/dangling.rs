@@ -55,6 +55,16 @@ pub(super) fn without_tasks(containers: &[ContainerSummary], node_id: &str) -> u
     containers.iter().filter(|c| is_dangling(c, node_id, &none, Duration::ZERO, 0, true)).count()
 }
 
+/// The containers of a node without tasks; `ended`: also those that ended.
+pub(super) async fn of_node(daemon: &Daemon, node_id: &str, ended: bool) -> Result<Vec<String>, DaemonError> {
+    let none = BTreeSet::new();
+    let mut found = of_allocations(daemon).await?;
+    // Those of other nodes of this daemon, and of drivers that do not say whose they are, stay.
+    found.retain(|c| c.labels.as_ref().is_some_and(|l| l.contains_key(NODE_LABEL)));
+    found.retain(|c| is_dangling(c, node_id, &none, Duration::ZERO, i64::MAX, ended));
+    Ok(found.into_iter().filter_map(|c| c.id).collect())
+}
+
 async fn pass(shared: &Shared, settings: &Dangling) {
     let Ok(found) = of_allocations(&shared.daemon).await else { return };
     let (node_id, now) = (shared.node_id(), crate::clock::now() / 1_000_000_000);

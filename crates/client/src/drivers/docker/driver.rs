@@ -24,7 +24,7 @@ use super::logs::Logger;
 use super::network_holder::Holder;
 use super::running_container::{self, RunningContainer, State};
 use super::task_config::TaskConfig;
-use super::{create, dangling, fingerprint, log_process};
+use super::{create, dangling, fingerprint, leftovers, log_process};
 use crate::config::docker::DockerConfig;
 
 /// The first pause before a container whose name is taken is made again; it doubles.
@@ -158,7 +158,8 @@ impl Docker {
             });
             match call.await {
                 Err(DaemonError::Refused { status: 304, .. }) => return Ok(()),
-                Err(e) if left > 0 && e.is_temporary() => {
+                // Podman refuses a start while another one changes the same rules of the firewall.
+                Err(e) if left > 0 && (e.is_temporary() || e.is_fault_of_daemon()) => {
                     tokio::time::sleep(pause).await;
                     pause *= 2;
                 }
@@ -263,6 +264,10 @@ impl Driver for Docker {
         if dangling.enabled {
             tokio::spawn(dangling::remove_forever(Arc::downgrade(&self.shared), dangling));
         }
+    }
+
+    fn remove_leftovers(&self) -> BoxFuture<'_, ()> {
+        Box::pin(leftovers::remove(&self.shared, self.fingerprint().healthy))
     }
 
     fn start(&self, task: StartTask) -> BoxFuture<'_, Result<Started, StartFailure>> {

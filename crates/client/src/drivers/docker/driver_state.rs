@@ -45,14 +45,17 @@ impl Shared {
         self.to_remove.lock().insert(container);
     }
 
-    /// Removes the containers whose removal failed.
-    pub(super) async fn remove_left(&self) {
+    /// Removes the containers whose removal failed. Returns the last error; those containers are tried again.
+    pub(super) async fn remove_left(&self) -> Result<(), DaemonError> {
         let left = self.to_remove.lock().clone();
+        let mut removed = Ok(());
         for container in left {
-            if container_state::remove(&self.daemon, &container).await.is_ok() {
-                self.to_remove.lock().remove(&container);
+            match container_state::remove(&self.daemon, &container).await {
+                Ok(()) => drop(self.to_remove.lock().remove(&container)),
+                Err(error) => removed = Err(error),
             }
         }
+        removed
     }
 }
 

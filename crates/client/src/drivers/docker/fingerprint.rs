@@ -31,7 +31,9 @@ pub(super) async fn look_forever(shared: Weak<Shared>, found: watch::Sender<Fing
         let seen = match look(&shared).await {
             Ok(attributes) => {
                 known = true;
-                shared.remove_left().await;
+                if let Err(error) = shared.remove_left().await {
+                    tracing::warn!(target: "client.driver_mgr.docker", %error, "a container was not removed; it is tried again");
+                }
                 Fingerprint { attributes, ..Fingerprint::healthy() }
             }
             Err(error) => {

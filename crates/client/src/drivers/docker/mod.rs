@@ -10,7 +10,8 @@
 //!   it; `stats`: what it uses.
 //! - [`log_process`]: the process that collects its output; `logs`: the agent's side of that.
 //! - `network`: network namespaces of allocations; `network_holder`: the container that holds one.
-//! - `fingerprint`: whether the daemon is there. `dangling`: containers that belong to no task.
+//! - `fingerprint`: whether the daemon is there. `dangling`: containers that belong to no task; `leftovers`:
+//!   those that are left when the agent ends in development mode.
 
 mod auth;
 mod connect;
@@ -22,6 +23,7 @@ mod driver_state;
 mod exec;
 mod fingerprint;
 mod images;
+mod leftovers;
 mod limits;
 pub mod log_process;
 mod logs;
