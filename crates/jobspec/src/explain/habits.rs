@@ -2,7 +2,7 @@
 
 use super::outline::{Element, Outline, Syntax};
 use super::repair::{Edit, Repair};
-use super::{Finding, MAX_FINDINGS, Place, Severity, Stage};
+use super::{Finding, MAX_FINDINGS, Place, Stage};
 use encamp_hcl::lexer::{Start, lex};
 use encamp_hcl::token::{Kind, Token};
 
@@ -164,17 +164,11 @@ fn finding(outline: &Outline, name: &Name) -> Finding {
     let start = u32::try_from(name.start).unwrap_or(u32::MAX);
     let end = start.saturating_add(u32::try_from(whole.len()).unwrap_or(u32::MAX));
     let message = format!("{whole} is a name of Terraform: the job gets the text ${{{whole}}}, which nothing replaces");
+    let place = Place::of(outline, encamp_hcl::diag::Span { source: 0, start, end });
     Finding {
-        stage: Stage::Parse,
-        severity: Severity::Warning,
-        summary: message.clone(),
-        detail: String::new(),
-        message,
-        place: Some(Place::of(outline, encamp_hcl::diag::Span { source: 0, start, end })),
-        block_path: super::titles(&around),
         suggestion: Some(instead_of_name(name, dynamic)),
-        related: None,
         repair: repair(outline, name, dynamic),
+        ..Finding::warning(Stage::Parse, message, Some(place), &around)
     }
 }
 

@@ -91,6 +91,24 @@ pub struct Finding {
     pub repair: Option<Repair>,
 }
 
+impl Finding {
+    /// A warning that has no other text than a message, without a suggestion.
+    pub fn warning(stage: Stage, message: String, place: Option<Place>, path: &[&Element]) -> Finding {
+        Finding {
+            stage,
+            severity: Severity::Warning,
+            summary: message.clone(),
+            detail: String::new(),
+            message,
+            place,
+            block_path: titles(path),
+            suggestion: None,
+            related: None,
+            repair: None,
+        }
+    }
+}
+
 /// A place in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
@@ -116,7 +134,7 @@ fn line_at(text: &str, byte: usize) -> Option<String> {
 }
 
 /// Sorts findings by place; those without one come first.
-fn in_order(mut findings: Vec<Finding>) -> Vec<Finding> {
+pub fn in_order(mut findings: Vec<Finding>) -> Vec<Finding> {
     let key = |f: &Finding| f.place.as_ref().map(|p| (p.range.file.clone(), p.range.start_line, p.range.start_column));
     findings.sort_by_cached_key(key);
     findings

@@ -2,33 +2,25 @@
 
 use encamp_jobspec::explain::outline::{Element, Outline};
 use encamp_jobspec::explain::repair::{Edits, Repair};
-use encamp_jobspec::explain::{Finding, Place, Severity, Span, Stage};
+use encamp_jobspec::explain::{Finding, Place, Span, Stage, in_order};
 use encamp_model::{format_duration, quoted};
 
 use super::{At, Block, Fact, Never, OnePerNode, Remark, RolloutSetting};
 
 /// The remarks as warnings, in the order of the file.
 pub fn findings(outline: &Outline, remarks: &[Remark]) -> Vec<Finding> {
-    let mut out: Vec<Finding> = remarks.iter().map(|remark| finding(outline, remark)).collect();
-    out.sort_by_key(|f| f.place.as_ref().map(|p| (p.range.start_line, p.range.start_column)));
-    out
+    in_order(remarks.iter().map(|remark| finding(outline, remark)).collect())
 }
 
 fn finding(outline: &Outline, remark: &Remark) -> Finding {
     let path = path(outline, &remark.at);
     let (message, help) = words(&remark.fact);
     let span = path.last().map(|element| narrowed(outline, element, &remark.fact));
+    let place = span.map(|span| Place::of(outline, span));
     Finding {
-        stage: Stage::Validate,
-        severity: Severity::Warning,
-        summary: message.clone(),
-        detail: String::new(),
-        message,
-        place: span.map(|span| Place::of(outline, span)),
-        block_path: path.iter().map(|e| e.title()).collect(),
         suggestion: Some(help),
-        related: None,
         repair: repair(outline, &path, &remark.fact),
+        ..Finding::warning(Stage::Validate, message, place, &path)
     }
 }
 

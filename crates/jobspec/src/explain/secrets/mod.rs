@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::outline::{Element, Literal, Outline, Setting};
 use super::repair::{Edits, Repair};
-use super::{Finding, MAX_FINDINGS, Place, Severity, Stage, titles};
+use super::{Finding, MAX_FINDINGS, Place, Stage};
 
 mod patterns;
 
@@ -72,19 +72,12 @@ fn finding(outline: &Outline, secret: &Secret, all: &[Secret]) -> Finding {
     let known = variable.as_deref().unwrap_or("nomad/jobs/JOB");
     let item = item(secret);
     Finding {
-        stage: Stage::Validate,
-        severity: Severity::Warning,
-        summary: message.clone(),
-        detail: String::new(),
-        message,
-        place: Some(masked(outline, secret, all)),
-        block_path: titles(&secret.path),
         suggestion: Some(format!(
             "store it with var put {known} {item}=…, and read it in a template block: {{{{ with nomadVar {known:?} \
              }}}}{{{{ .{item} }}}}{{{{ end }}}}"
         )),
-        related: None,
         repair: variable.and_then(|variable| repair(outline, secret, &variable)),
+        ..Finding::warning(Stage::Validate, message, Some(masked(outline, secret, all)), &secret.path)
     }
 }
 

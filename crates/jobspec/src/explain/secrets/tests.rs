@@ -118,7 +118,7 @@ fn secrets_are_found_and_not_repeated() {
         assert_eq!(found.len(), 1, "{text}{found:#?}");
         let f = &found[0];
         assert!(f.message.starts_with(message), "{f:#?}");
-        assert_eq!(f.severity, Severity::Warning);
+        assert_eq!(f.severity, crate::explain::Severity::Warning);
         assert!(!format!("{f:?}").contains(secret), "{f:#?}");
         let place = f.place.as_ref().expect("a place");
         let name = f.message.split(' ').next().expect("a name");
