@@ -175,6 +175,18 @@ fn fragile(id: &str, file: &str) -> Json {
     job
 }
 
+/// A service whose replacements do not start before a file exists.
+fn gated(id: &str, file: &str) -> Json {
+    let mut job = service(id, 3, 0);
+    let group = &mut job["TaskGroups"][0];
+    group["Migrate"]["HealthyDeadline"] = json!(600_000_000_000_u64);
+    let script = format!("until test -e {file}; do sleep 0.1; done");
+    let gate = json!({"Name": "gate", "Driver": "raw_exec", "Config": {"command": "/bin/sh", "args": ["-c", script]},
+        "Lifecycle": {"Hook": "prestart", "Sidecar": false}, "Resources": {"CPU": 20, "MemoryMB": 10}});
+    group["Tasks"].as_array_mut().expect("tasks").push(gate);
+    job
+}
+
 /// The requests that the specification lists for a run.
 fn documented() -> BTreeSet<String> {
     let text = std::fs::read_to_string(repository().join("docs/spec/cli.md")).expect("the specification");
@@ -259,7 +271,9 @@ fn a_plan_is_carried_out_with_requests_of_the_public_api() {
 #[test]
 fn interrupted_runs_leave_no_node_ineligible_and_resume() {
     let cluster = Cluster::start("interrupted");
-    ["web", "api"].iter().for_each(|id| cluster.runs(&service(id, 3, 3)));
+    let gate = cluster.folder.path().join("gate");
+    std::fs::write(&gate, "").expect("a file");
+    ["web", "api"].iter().for_each(|id| cluster.runs(&gated(id, &gate.display().to_string())));
     // An operator marked a node: nobody else takes that back.
     let node = cluster.node_of("web");
     let other = cluster.placed().into_iter().map(|(_, on)| on).find(|on| *on != node).expect("another node");
@@ -277,7 +291,8 @@ fn interrupted_runs_leave_no_node_ineligible_and_resume() {
     cluster.put(&path, &eligibility("ineligible"));
     cluster.plan(&node);
 
-    // Ctrl-C while replacements start.
+    // Ctrl-C while replacements start: none is healthy until the gate opens.
+    std::fs::remove_file(&gate).expect("the file");
     let mut run = cluster.begin();
     run.until("is stopped");
     assert!(cluster.ineligible().contains(&node), "{:?}", cluster.ineligible());
@@ -318,6 +333,7 @@ fn interrupted_runs_leave_no_node_ineligible_and_resume() {
     let mut run = cluster.begin();
     run.until("is marked ineligible");
     run.kill();
+    std::fs::write(&gate, "").expect("a file");
     let ran = cluster.encamp(&["rebalance", "run", "plan.json"]);
     assert_eq!((ran.exit, ran.stderr.as_str()), (0, ""), "{}", ran.stdout);
     assert!(cluster.is_empty(&node), "{:?}", cluster.placed());
