@@ -14,16 +14,20 @@ use encamp_model::{HOUR, MINUTE, SECOND};
 /// How long a crash waits for a write, in milliseconds.
 const AMBUSH: u64 = 500;
 
+/// How often it is looked whether another leader was elected, and how often at most.
+const LOOK: Duration = Duration::from_millis(100);
+const LOOKS: u32 = 100;
+
 /// Injects faults until asked to stop; afterwards all faults are removed and all servers are running.
 pub(crate) async fn happen(cluster: Arc<Cluster>, kind: Kind, machines: usize, stop: Stop) {
     let mut random = cluster.chance("faults");
     while !stop.now() {
         tokio::time::sleep(Duration::from_millis(300 + random.below(5000)) * kind.slowness()).await;
         if kind.churns() && random.below(3) == 0 {
-            if random.below(2) == 0 {
-                members::churn(&cluster, &mut random).await;
-            } else {
-                disturb_clock(&cluster, machines, &mut random).await;
+            match random.below(8) {
+                0..4 => members::churn(&cluster, &mut random).await,
+                4 => pause_leader(&cluster, &mut random).await,
+                _ => disturb_clock(&cluster, machines, &mut random).await,
             }
             continue;
         }
@@ -105,6 +109,26 @@ async fn disturb_clock(cluster: &Cluster, machines: usize, random: &mut Random) 
             sim.note(format_args!("machine {at} goes on"));
         }
     }
+    sim.clocks.furthest(sim.now());
+}
+
+/// Stops the machine of the leader until another server leads, and acknowledges writes, and longer: as long as a client
+/// waits that asks the old one meanwhile.
+async fn pause_leader(cluster: &Cluster, random: &mut Random) {
+    let Some((at, _)) = cluster.leader() else { return };
+    let sim = &cluster.sim;
+    sim.watch.count("leaders stopped", 1);
+    sim.note(format_args!("machine {at}, which leads, is stopped"));
+    sim.clocks.stop(at);
+    for _ in 0..LOOKS {
+        tokio::time::sleep(LOOK).await;
+        if cluster.servers().into_iter().any(|(other, server)| other != at && server.is_ready()) {
+            break;
+        }
+    }
+    tokio::time::sleep(Duration::from_millis(200 + random.below(3000))).await;
+    sim.clocks.start(at, sim.now());
+    sim.note(format_args!("machine {at} goes on"));
     sim.clocks.furthest(sim.now());
 }
 
