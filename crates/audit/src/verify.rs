@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde::Serialize;
 
@@ -12,6 +13,9 @@ use super::chain::{Head, Line, Link, hash, log_of};
 
 /// The longest line that may be a row, in bytes.
 const LONGEST_ROW: u64 = 1 << 20;
+/// How often, and how long at a time, the rest of a row is waited for that an agent is writing.
+const WAITS: u32 = 10;
+const WAIT: Duration = Duration::from_millis(20);
 /// The most problems of a file that are remembered, and the most parts into which they break it.
 const MOST: usize = 10_000;
 
@@ -315,6 +319,14 @@ fn next_line(file: &mut impl BufRead, bytes: &mut Vec<u8>) -> io::Result<bool> {
     if file.by_ref().take(LONGEST_ROW).read_until(b'\n', bytes)? == 0 {
         return Ok(false);
     }
+    for _ in 0..WAITS {
+        let left = LONGEST_ROW.saturating_sub(bytes.len() as u64);
+        if bytes.ends_with(b"\n") || left == 0 {
+            break;
+        }
+        std::thread::sleep(WAIT);
+        file.by_ref().take(left).read_until(b'\n', bytes)?;
+    }
     if !bytes.ends_with(b"\n") {
         // The rest of it.
         while !skip(file)? {}
@@ -329,4 +341,35 @@ fn skip(file: &mut impl BufRead) -> io::Result<bool> {
     let (length, done) = (end.map_or(buffered.len(), |at| at + 1), end.is_some() || buffered.is_empty());
     file.consume(length);
     Ok(done)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A file to which these pieces are appended, each when its end was read.
+    struct Growing(Vec<&'static str>);
+
+    impl Read for Growing {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            if self.0.is_empty() {
+                return Ok(0);
+            }
+            let piece = self.0.remove(0).as_bytes();
+            buffer[..piece.len()].copy_from_slice(piece);
+            Ok(piece.len())
+        }
+    }
+
+    #[test]
+    fn the_rest_of_a_row_is_waited_for() {
+        let mut file = BufReader::new(Growing(vec!["a\nb", "", "", "c", "", "d\n", "", "torn"]));
+        let mut bytes = Vec::new();
+        let mut next = || next_line(&mut file, &mut bytes).expect("read").then(|| bytes.clone());
+        assert_eq!(next().as_deref(), Some(&b"a\n"[..]));
+        assert_eq!(next().as_deref(), Some(&b"bcd\n"[..]));
+        assert_eq!(next(), None);
+        assert_eq!(next().as_deref(), Some(&b"torn"[..]));
+        assert_eq!(next(), None);
+    }
 }

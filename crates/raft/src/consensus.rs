@@ -270,6 +270,7 @@ impl Consensus {
         tokio::spawn(here(consensus.clone().keep_lease()));
         tokio::spawn(here(consensus.clone().hold_elections(transport)));
         tokio::spawn(here(consensus.clone().resolve_doubt(settings.dir.clone())));
+        tokio::spawn(here(consensus.clone().complete_changes()));
         tokio::spawn(here(consensus.clone().keep_address(settings.id, settings.peer.clone())));
         Ok(consensus)
     }
@@ -388,7 +389,11 @@ impl Consensus {
             leader: leader == Some(*id),
             voter: voters.contains(id),
         };
-        Configuration { index: progress.membership_index, servers: progress.membership.nodes().map(member).collect() }
+        Configuration {
+            index: progress.membership_index,
+            changing: progress.membership.membership().get_joint_config().len() > 1,
+            servers: progress.membership.nodes().map(member).collect(),
+        }
     }
 
     /// Why the node has stopped; `None` while it runs. A log that can't be written counts at once: consensus notices it

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use openraft::ChangeMembers;
 use openraft::error::{ChangeMembershipError, ClientWriteError, Fatal, InitializeError, RaftError};
+use openraft::{ChangeMembers, LogId, RaftMetrics};
 
 use super::consensus::Consensus;
 use super::types::{Peer, ServerId};
@@ -36,6 +36,14 @@ pub enum MembershipError {
     /// The node has stopped.
     #[error(transparent)]
     Stopped(#[from] Fatal<ServerId>),
+}
+
+/// The change of voters that a leader has in its log only by half, and whether it began in its own term.
+fn half_done(metrics: &RaftMetrics<ServerId, Peer>) -> Option<(LogId<ServerId>, bool)> {
+    let members = &metrics.membership_config;
+    let change = (*members.log_id())?;
+    let leads = metrics.state.is_leader() && members.membership().get_joint_config().len() > 1;
+    leads.then(|| (change, change.leader_id.term == metrics.current_term))
 }
 
 impl Consensus {
@@ -104,6 +112,29 @@ impl Consensus {
             }
         })
         .await
+    }
+
+    /// Completes changes of voters that stay half done, because the leader that began them was lost or gave up: until then,
+    /// a majority of the voters before the change is needed as well, so that the loss of one of them may stop the cluster.
+    pub(super) async fn complete_changes(self) {
+        let mut metrics = self.raft().metrics();
+        loop {
+            let waited = metrics.wait_for(|m| m.running_state.is_err() || half_done(m).is_some()).await;
+            let Some((change, own)) = waited.ok().and_then(|m| half_done(&m)) else { return };
+            if own {
+                // Who began it is still at it.
+                tokio::time::sleep(AGREED).await;
+                if half_done(&self.raft().metrics().borrow()).is_none_or(|(now, _)| now != change) {
+                    continue;
+                }
+            }
+            let nobody = ChangeMembers::AddVoterIds(BTreeSet::new());
+            match self.raft().change_membership(nobody, true).await {
+                Ok(_) => tracing::info!(target: "nomad.raft", index = change.index, "completed a change of voters"),
+                // It is not committed yet, or this server does not lead any more.
+                Err(_) => tokio::time::sleep(STEP).await,
+            }
+        }
     }
 
     async fn agreed(&self, change: impl Future<Output = Result<(), MembershipError>>) -> Result<(), MembershipError> {

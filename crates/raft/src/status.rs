@@ -95,6 +95,8 @@ pub struct Stats {
 pub struct Configuration {
     /// Index at which it was applied.
     pub index: u64,
+    /// Whether the voters change: a majority of those before and a majority of those after the change are needed.
+    pub changing: bool,
     /// By ID.
     pub servers: Vec<Member>,
 }

@@ -13,7 +13,7 @@ use encamp_audit::verify::{ChainReport, Problem, Report, verify};
 /// rotate_max_files.
 ///
 /// The file with the suffix .head next to a log holds the number of its last row: it shows whether rows at the end are
-/// missing. The agent may run meanwhile; a row that it is writing is reported as not full.
+/// missing. The agent may run meanwhile.
 ///
 /// Whoever can change a log and its head can also compute new hashes. Copy the files, or the output of this command, to
 /// a place out of reach.

@@ -344,17 +344,29 @@ impl Consensus {
         }
     }
 
-    /// Whether this server may stand instead of a candidate that lacks entries: the last leader's process has ended, and
-    /// this server has not stood a moment ago.
+    /// Whether this server may stand instead of a candidate that lacks entries: it has not stood a moment ago.
     fn may_stand_instead(&self) -> bool {
         let known = self.signs().0.lock();
         let stood = known.stood.is_some_and(|stood| stood.elapsed() < Times::new(self.lease()).step());
         let votes = View::of(&self.raft().metrics().borrow()).is_some();
-        known.ended.is_some() && known.times < EARLY && votes && !stood && self.stands()
+        (known.ended.is_none() || known.times < EARLY) && votes && !stood && self.stands()
     }
 
-    /// Stands in the term after that of a candidate that lacks entries.
+    /// Stands in the term after that of a candidate that lacks entries. Unless the process of the last leader has ended,
+    /// voters with such entries stand one after the other.
     async fn stand_instead(self, of: Vote<ServerId>) {
+        let (vote, rank) = {
+            let metrics = self.raft().metrics();
+            let metrics = metrics.borrow();
+            let ended = self.signs().0.lock().ended;
+            let rank = View::of(&metrics).filter(|_| ended.is_none()).map_or(0, |view| view.rank(None));
+            (metrics.vote, rank)
+        };
+        tokio::time::sleep(Times::new(self.lease()).step() * rank).await;
+        // Another one may have stood, or been heard, meanwhile.
+        if self.raft().metrics().borrow().vote != vote {
+            return;
+        }
         // Nobody gets this vote: it only brings this server to the term of the candidate.
         let request = VoteRequest::new(of, self.log().last());
         if self.raft().vote(request).await.is_ok() {

@@ -140,15 +140,16 @@ pub(crate) async fn churn(cluster: &Arc<Cluster>, random: &mut Random) {
     }
 }
 
-/// The voters, if the leader knows them and all of them run: one of them may go.
+/// The voters, if the leader knows them, all of them run and nothing changes: one of them may go.
 fn dispensable(cluster: &Cluster, random: &mut Random) -> Option<Place> {
     let (_, leader) = cluster.leader()?;
-    let members = leader.consensus().configuration().servers;
+    let configuration = leader.consensus().configuration();
+    let members = configuration.servers;
     let voters: Vec<Place> =
         members.iter().filter(|m| m.voter).filter_map(|m| cluster.network.place_of(m.id)).collect();
     let all = voters.len() == members.iter().filter(|m| m.voter).count();
     let run = voters.iter().all(|at| cluster.runs(*at));
-    (all && run && voters.len() >= 3).then(|| random.pick(&voters).copied()).flatten()
+    (all && run && voters.len() >= 3 && !configuration.changing).then(|| random.pick(&voters).copied()).flatten()
 }
 
 async fn join(cluster: &Arc<Cluster>, random: &mut Random) {

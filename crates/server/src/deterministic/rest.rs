@@ -97,8 +97,8 @@ fn at_rest(cluster: &Cluster, nodes: &[String]) -> Verdict {
     }
     // A deployment needs nothing but health reports, or capacity.
     let jobs = store.state();
-    let open =
-        |d: &&Arc<Deployment>| d.active() && !jobs.job(&d.namespace, &d.job_id).is_some_and(|j| waits(&store, j));
+    let waits = |d: &Deployment| jobs.job(&d.namespace, &d.job_id).is_some_and(|j| waits(&store, j));
+    let open = |d: &&Arc<Deployment>| d.active() && !waits(d) && !far_off_deadline(cluster, d);
     if let Some(d) = store.deployments_by_create().find(open) {
         return Err(violation!("deployment {} of {} version {} is {}", d.id, d.job_id, d.job_version, d.status));
     }
@@ -113,6 +113,17 @@ fn far_off(cluster: &Cluster, e: &Evaluation) -> bool {
     let limit = i64::try_from(LONGEST.as_nanos()).unwrap_or(i64::MAX);
     let delayed = e.wait_until.unix_nanos().unwrap_or(0).saturating_sub(now);
     e.status == EvalStatus::Pending && (limit..=limit + cluster.sim.clocks.furthest(now)).contains(&delayed)
+}
+
+/// Whether a deployment with an unhealthy allocation waits for a deadline that is later than it could be by the true time:
+/// it counts from the time that a node gave when an allocation became healthy (`docs/spec/server.md §13`).
+fn far_off_deadline(cluster: &Cluster, d: &Deployment) -> bool {
+    let now = cluster.sim.now();
+    d.task_groups.values().flatten().filter(|group| group.unhealthy_allocs > 0).any(|group| {
+        let left = group.require_progress_by.unix_nanos().unwrap_or(0).saturating_sub(now);
+        let most = group.progress_deadline.saturating_add(cluster.sim.clocks.furthest(now));
+        left > group.progress_deadline && left <= most
+    })
 }
 
 /// All servers that run have a vote, and nobody else is a member.

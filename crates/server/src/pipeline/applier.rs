@@ -18,7 +18,7 @@ use crate::queues::{PendingPlan, PlanAnswer};
 use encamp_host::ids;
 use encamp_host::threads::{self, Instant};
 use encamp_model::*;
-use encamp_ops::{Operation, PlanResults, PlannedStop};
+use encamp_ops::{Operation, PlanResults, PlannedStop, Reply};
 use encamp_scheduler::plan_check::{self, Checked};
 use encamp_state::{StateStore, Table};
 
@@ -201,6 +201,9 @@ impl Applier {
         if self.restored != self.server.store().restored() || self.taken.elapsed() > AHEAD_AT_MOST {
             self.forget_ahead();
         }
+        if self.ahead.is_some() && !self.add_in_flight() {
+            self.forget_ahead();
+        }
         // A new state would not contain the in-flight plans.
         while self.ahead.is_none() && self.in_flight > 0 {
             let Some(ended) = threads::receive(&mut self.ended.1) else { break };
@@ -211,7 +214,6 @@ impl Applier {
             self.forget_ahead();
         }
         if self.ahead.is_some() {
-            self.add_in_flight();
             return Ok(());
         }
         let started = Instant::now();
@@ -226,16 +228,18 @@ impl Applier {
         Ok(())
     }
 
-    /// Adds the in-flight plans to the optimistic state that it lacks. One that the state machine refuses changes
-    /// nothing there either; its submitter hears of it when it is committed.
-    fn add_in_flight(&mut self) {
-        let Some(ahead) = &mut self.ahead else { return };
+    /// Adds the in-flight plans to the optimistic state that it lacks. Returns false if the state machine refuses one there:
+    /// it may rest on a write after that state, such as the one of its evaluation, and be accepted when it is committed.
+    fn add_in_flight(&mut self) -> bool {
+        let Some(ahead) = &mut self.ahead else { return false };
         let limits = self.server.limits();
+        let mut added = true;
         for op in self.to_add.drain(..) {
             let _timer = self.server.metrics().timer("nomad.plan.optimistic_apply");
             let next = ahead.latest_index().max(self.server.store().applied_index()) + 1;
-            fsm::apply(ahead, next, &op, limits);
+            added &= !matches!(fsm::apply(ahead, next, &op, limits).reply, Reply::Refused(_));
         }
+        added
     }
 
     /// The nodes that have now rejected too many plans, with the events to add to them.
@@ -413,6 +417,14 @@ mod tests {
     async fn submitted(server: &Server, plans: Vec<Plan>) -> Vec<Result<PlanAnswer, PipelineError>> {
         let mut applier = Applier::new(Leading::clone(server));
         applier.catch_up(0).unwrap();
+        submitted_to(server, applier, plans).await
+    }
+
+    async fn submitted_to(
+        server: &Server,
+        mut applier: Applier,
+        plans: Vec<Plan>,
+    ) -> Vec<Result<PlanAnswer, PipelineError>> {
         let write = |n| Box::pin(maybe_done(put_job(server, job(&format!("other-{n}"), 1))));
         let mut writes: Vec<_> = (0..50).map(write).collect();
         let mut in_flight = 0;
@@ -441,6 +453,22 @@ mod tests {
         let [Ok(first), Ok(second)] = &outcomes[..] else { panic!("{outcomes:?}") };
         assert!(first.index != 0 && first.refresh_index == 0);
         assert!(second.index == 0 && second.refresh_index >= first.index, "{second:?}, {}", first.index);
+        server.shutdown().await;
+    }
+
+    /// The optimistic state does not know the evaluation of the first plan.
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_plan_of_a_newer_evaluation_is_not_forgotten_while_it_is_in_flight() {
+        let dir = Dir::new();
+        let (server, job, eval) = begun(&dir).await;
+        let mut applier = Applier::new(Leading::clone(&server));
+        applier.catch_up(0).unwrap();
+        let newer = Evaluation { id: ids::uuid().into(), status: EvalStatus::Complete, ..Default::default() };
+        let first = plan(&job, newer.id.as_str(), 600);
+        server.commit(Operation::EvalUpdate { evals: vec![newer] }).await.unwrap();
+        let outcomes = submitted_to(&server, applier, vec![first, plan(&job, &eval, 600)]).await;
+        let [Ok(first), Ok(second)] = &outcomes[..] else { panic!("{outcomes:?}") };
+        assert!(first.index != 0 && second.index == 0 && second.refresh_index >= first.index, "{first:?} {second:?}");
         server.shutdown().await;
     }
 
