@@ -51,7 +51,7 @@ pub(crate) enum Bug {
     SkippedEntry,
     /// Followers answer reads that ask for the leader.
     StaleRead,
-    /// A leader counts on a lease that is longer than that of the others.
+    /// A server counts on a lease that is longer than that of the others.
     LongLease,
     /// A leader whose machine was stopped answers without asking the others whether it still leads.
     UnconfirmedLease,
