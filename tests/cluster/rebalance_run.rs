@@ -4,12 +4,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::TryLockError;
-use std::process::Command;
 use std::time::Duration;
 
 use crate::agent::{Agent, call, wait_for};
 use crate::member::{Member, Role};
 use crate::program::{self, Folder, Ran, repository, run_for};
+use encamp_test_support::pty::interruptible;
 use encamp_test_support::schema::Schema;
 use encamp_test_support::server::{Request, Response, Server};
 use rustix::process::Signal;
@@ -135,7 +135,7 @@ impl Cluster {
 
     /// Starts a run and does not wait.
     fn begin(&self) -> Agent {
-        let mut command = Command::new(program::path());
+        let mut command = interruptible(&program::path());
         command.args(["rebalance", "run", "-address", &self.address(), "plan.json"]);
         Agent::launch(&self.folder, &mut command)
     }

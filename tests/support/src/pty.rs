@@ -46,6 +46,16 @@ pub fn command(program: &str) -> Command {
     command
 }
 
+/// A command that gets signals, also if the tests were started to ignore them, as background jobs of scripts are.
+pub fn interruptible(program: &str) -> Command {
+    if !ignores_signals() {
+        return Command::new(program);
+    }
+    let mut command = Command::new("/usr/bin/env");
+    command.arg("--default-signal=HUP,INT,QUIT,TERM").arg(program);
+    command
+}
+
 /// Whether this process ignores a signal that ends commands.
 fn ignores_signals() -> bool {
     let status = procfs::process::Process::myself().and_then(|own| own.status());

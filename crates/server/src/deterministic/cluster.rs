@@ -247,11 +247,7 @@ impl Cluster {
             name: format!("server-{at}"),
             rpc_address: address(at),
             data_dir: PathBuf::from(format!("/simulated/{disk}")),
-            raft_multiplier: if sim::has(Bug::LongLease) && at == 0 {
-                10
-            } else {
-                self.settings.raft_multiplier
-            },
+            raft_multiplier: if sim::has(Bug::LongLease) && at == 0 { 10 } else { self.settings.raft_multiplier },
             ..self.settings.clone()
         };
         let end = self.network.end(at, start);
