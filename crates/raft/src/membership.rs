@@ -43,7 +43,7 @@ fn half_done(metrics: &RaftMetrics<ServerId, Peer>) -> Option<(LogId<ServerId>, 
     let members = &metrics.membership_config;
     let change = (*members.log_id())?;
     let leads = metrics.state.is_leader() && members.membership().get_joint_config().len() > 1;
-    leads.then(|| (change, change.leader_id.term == metrics.current_term))
+    leads.then_some((change, change.leader_id.term == metrics.current_term))
 }
 
 impl Consensus {
