@@ -83,7 +83,7 @@ impl Watch {
         let (what, vote, entries) = match message {
             Message::Append(m) => ("append", &m.vote, m.entries.len()),
             Message::Vote(m) => ("vote", &m.vote, 0),
-            Message::Snapshot(m) => ("snapshot", &m.vote, m.data.len()),
+            Message::Snapshot(m) => ("snapshot", &m.vote, usize::from(!m.data.is_empty())),
         };
         let leads = !matches!(message, Message::Vote(_));
         if !leads || entries > 0 {
