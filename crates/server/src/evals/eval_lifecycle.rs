@@ -83,7 +83,7 @@ pub fn take_over(applied: &Applied, released: Released, now: i64, broker: &mut B
     for e in rest {
         broker.drop_ready(&e.id);
     }
-    for e in &applied.dropped_evals {
+    for e in ended(applied).chain(applied.dropped_evals.iter().map(|e| &**e)) {
         broker.drop_waiting(&e.id);
     }
     broker.enqueue_all(released, now);
@@ -124,7 +124,7 @@ mod tests {
     use super::*;
     use crate::fsm::{self, Limits};
     use crate::tests::job;
-    use encamp_model::{Allocation, ClientStatus, DesiredStatus, JobKey, JobType};
+    use encamp_model::{Allocation, ClientStatus, DesiredStatus, HOUR, JobKey, JobType, Time};
     use encamp_ops::{JobDeregister, JobRegister, PlanResults, Reply};
 
     const NOW: i64 = 1_700_000_000_000_000_000;
@@ -195,6 +195,20 @@ mod tests {
         w.write(Operation::JobDeregister(Box::new(purge)));
         assert_eq!(w.store.eval("first").map(|e| &e.status), Some(&EvalStatus::Complete));
         assert_eq!((w.take().as_deref(), w.take()), (Some("stop"), None));
+    }
+
+    #[test]
+    fn a_purge_drops_the_delayed_evaluation_of_its_job() {
+        let mut w = World::new();
+        w.register(None);
+        let wait_until = Time::from_unix_nanos(NOW + HOUR);
+        w.evals(vec![Evaluation { wait_until, ..eval("later", 50, EvalStatus::Pending, 0) }]);
+        assert_eq!(w.broker.stats().delayed, 1);
+        let job = JobKey::new("default", "web");
+        let purge = JobDeregister { job, purge: true, no_shutdown_delay: false, eval: None, submit_time: NOW };
+        w.write(Operation::JobDeregister(Box::new(purge)));
+        assert_eq!(w.store.eval("later").map(|e| &e.status), Some(&EvalStatus::Complete));
+        assert_eq!((w.broker.stats().delayed, w.broker.stats().waiting), (0, 0));
     }
 
     #[test]
