@@ -37,12 +37,9 @@ pub struct Terminal {
 /// commands of a shell do, also if this test ignores them: a shell starts what runs in the background that way, `nohup`
 /// what outlives the terminal, and whatever these start inherits it.
 pub fn command(program: &str) -> Command {
+    let inner = interruptible(program);
     let mut command = Command::new("/usr/bin/setsid");
-    command.arg("--ctty");
-    if ignores_signals() {
-        command.args(["/usr/bin/env", "--default-signal=HUP,INT,QUIT,TERM"]);
-    }
-    command.arg(program);
+    command.arg("--ctty").arg(inner.get_program()).args(inner.get_args());
     command
 }
 
